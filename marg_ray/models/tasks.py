@@ -1,0 +1,268 @@
+"""Everything a model is ever asked to do, with the type of each answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from marg_ray.grounding.snapshots import Document
+from marg_ray.models.client import ModelTask, Tier
+from marg_ray.records import Depth, IssueKind, OutlineEntry, Record, RequestClass, Role
+
+
+class Output(BaseModel):
+    """Base of answers: unknown keys are ignored (models add them), missing ones are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class FreeText(Output):
+    """An answer in Markdown; evidence is cited as [n]."""
+
+    markdown: str
+    incomplete: bool = False  # cut by the output limit and not completed
+
+
+# ---- plan
+
+
+class ScoutHit(Record):
+    """What a first look at the sources found, so that a plan fits what is there."""
+
+    title: str
+    snippet: str = ""
+    headings: tuple[str, ...] = ()
+    relevance: float = 0.0
+
+
+class SectionIdea(Output):
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    queries: Annotated[list[str], Field(min_length=1, max_length=5)]
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+
+
+class PlanIdea(Output):
+    title: Annotated[str, Field(min_length=1, max_length=300)]
+    request_class: RequestClass = RequestClass.FULL_RESEARCH
+    sections: Annotated[list[SectionIdea], Field(min_length=1, max_length=12)]
+    hypotheses: Annotated[list[str], Field(max_length=3)] = []
+
+
+class MakePlan(ModelTask[PlanIdea]):
+    """Outline the research. With `outline` given, only queries, hypotheses and the class are asked for."""
+
+    template: ClassVar[str] = "make_plan"
+    role: ClassVar[Role] = Role.PLANNER
+    tier: ClassVar[Tier] = Tier.FAST
+    output: ClassVar[type[BaseModel]] = PlanIdea
+
+    question: str
+    depth: Depth
+    language: str
+    max_sections: int
+    focus_areas: tuple[str, ...] = ()
+    outline: tuple[OutlineEntry, ...] = ()
+    scout: tuple[ScoutHit, ...] = ()
+
+
+# ---- search
+
+
+class QueryIdea(Output):
+    query: Annotated[str, Field(min_length=1, max_length=400)]
+
+
+class RewriteQuery(ModelTask[QueryIdea]):
+    """A search found nothing: say the same in words that a source would use."""
+
+    template: ClassVar[str] = "rewrite_query"
+    role: ClassVar[Role] = Role.RESEARCHER
+    tier: ClassVar[Tier] = Tier.FAST
+    output: ClassVar[type[BaseModel]] = QueryIdea
+    max_tokens: ClassVar[int] = 200
+
+    question: str
+    section_title: str
+    query: str
+
+
+# ---- read
+
+
+class Passage(Record):
+    """A stretch of the document being read: `document.text[start:end] == text`."""
+
+    text: str
+    start: int
+    end: int
+    heading: str = ""
+    score: float = 0.0
+
+
+class ClaimIdea(Output):
+    claim: str
+    quote: Annotated[str, Field(min_length=1)]  # verbatim from the passages
+
+
+class ClaimIdeas(Output):
+    claims: Annotated[list[ClaimIdea], Field(max_length=20)]
+
+
+class ExtractClaims(ModelTask[ClaimIdeas]):
+    """Take from one document the passages that answer one section. Quotes that are not in it are thrown away later.
+
+    `passages` are the document's best windows, packed to a budget; `document` is the whole, for a backend that can
+    use its structure, and is not rendered into the prompt.
+    """
+
+    template: ClassVar[str] = "extract_claims"
+    role: ClassVar[Role] = Role.RESEARCHER
+    tier: ClassVar[Tier] = Tier.FAST
+    output: ClassVar[type[BaseModel]] = ClaimIdeas
+
+    question: str
+    section_title: str
+    queries: tuple[str, ...]
+    source_title: str
+    passages: tuple[Passage, ...]
+    document: Document
+    max_claims: int = 6
+
+
+# ---- draft
+
+
+class EvidenceCard(Record):
+    """A piece of evidence as a writer sees it: cited by `number`."""
+
+    number: int
+    quote: str
+    source_title: str
+    source_id: str  # evidence of one source stays together
+    start: int  # place in the source, for source order
+    end: int
+    heading: str = ""
+    claim: str = ""
+    relevance: float = 0.0
+    published: str = ""
+
+
+class DraftSection(ModelTask[FreeText]):
+    """Write one section from its evidence only, citing by number."""
+
+    template: ClassVar[str] = "draft_section"
+    role: ClassVar[Role] = Role.SYNTHESIZER
+    tier: ClassVar[Tier] = Tier.STRONG
+    output: ClassVar[type[BaseModel]] = FreeText
+    max_tokens: ClassVar[int] = 1600
+
+    question: str
+    report_title: str
+    section_title: str
+    queries: tuple[str, ...]
+    other_sections: tuple[str, ...]
+    evidence: tuple[EvidenceCard, ...]
+    language: str
+    words: int
+    feedback: tuple[str, ...] = ()  # what was wrong with `previous`, sentence by sentence
+    previous: str = ""
+
+
+class SectionText(Record):
+    id: str
+    title: str
+    text: str  # Markdown with [n] marks, n = EvidenceCard.number
+    grounding: str = ""  # verdict counts in words
+
+
+class SummariseReport(ModelTask[FreeText]):
+    """The executive summary, from the finished sections and with their citations."""
+
+    template: ClassVar[str] = "summarise_report"
+    role: ClassVar[Role] = Role.SYNTHESIZER
+    tier: ClassVar[Tier] = Tier.STRONG
+    output: ClassVar[type[BaseModel]] = FreeText
+    max_tokens: ClassVar[int] = 600
+
+    question: str
+    language: str
+    sections: tuple[SectionText, ...]
+    words: int = 150
+
+
+# ---- analyse
+
+
+class FindingIdea(Output):
+    text: str
+    evidence: list[int]  # EvidenceCard.number
+
+
+class AnalysisIdea(Output):
+    findings: Annotated[list[FindingIdea], Field(max_length=12)] = []
+    unknowns: Annotated[list[str], Field(max_length=8)] = []
+
+
+class AnalyseEvidence(ModelTask[AnalysisIdea]):
+    """Findings across all evidence, and what stays unknown. Contradictions are found by code."""
+
+    template: ClassVar[str] = "analyse_evidence"
+    role: ClassVar[Role] = Role.ANALYST
+    tier: ClassVar[Tier] = Tier.FAST
+    output: ClassVar[type[BaseModel]] = AnalysisIdea
+
+    question: str
+    language: str
+    hypotheses: tuple[str, ...]
+    evidence: tuple[EvidenceCard, ...]
+
+
+# ---- review
+
+
+class ScoreIdea(Output):
+    accuracy: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    coverage: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    clarity: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+    objectivity: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class IssueIdea(Output):
+    kind: IssueKind
+    severity: Literal["low", "medium", "high"]
+    section: str = ""  # a section's id
+    detail: str
+    fix_query: str = ""
+    instruction: str = ""
+
+
+class ReviewIdea(Output):
+    scores: ScoreIdea
+    issues: Annotated[list[IssueIdea], Field(max_length=20)] = []
+
+
+class ReviewReport(ModelTask[ReviewIdea]):
+    """Score the draft on four dimensions and name its faults. Code caps the scores and decides the verdict."""
+
+    template: ClassVar[str] = "review_report"
+    role: ClassVar[Role] = Role.CRITIC
+    tier: ClassVar[Tier] = Tier.STRONG
+    output: ClassVar[type[BaseModel]] = ReviewIdea
+    max_tokens: ClassVar[int] = 1500
+
+    question: str
+    language: str
+    sections: tuple[SectionText, ...]
+    gaps: tuple[str, ...] = ()  # titles of sections without evidence
+
+
+TASKS: tuple[type[ModelTask[Output]], ...] = (  # every task there is, for contract tests and prompt checks
+    MakePlan,  # type: ignore[assignment]
+    RewriteQuery,
+    ExtractClaims,
+    DraftSection,
+    SummariseReport,
+    AnalyseEvidence,
+    ReviewReport,
+)

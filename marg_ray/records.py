@@ -1,0 +1,356 @@
+"""What a research run is made of: frozen records shared by messages, state and every layer above. No behaviour, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Depth(StrEnum):
+    OVERVIEW = "overview"
+    STANDARD = "standard"
+    DEEP = "deep"
+
+
+class RequestClass(StrEnum):
+    FULL_RESEARCH = "full_research"
+    QUICK_RESEARCH = "quick_research"
+    RESEARCH_ONLY = "research_only"
+    ANALYZE_PROVIDED = "analyze_provided"
+    WRITE_ONLY = "write_only"
+
+
+class Role(StrEnum):
+    PLANNER = "planner"
+    RESEARCHER = "researcher"
+    ANALYST = "analyst"
+    SYNTHESIZER = "synthesizer"
+    CRITIC = "critic"
+    FORMATTER = "formatter"
+    ASSISTANT = "assistant"
+
+
+class Verdict(StrEnum):
+    """What a sentence may claim, given what it cites."""
+
+    SUPPORTED = "supported"
+    PARTIAL = "partial"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
+    NOT_FACTUAL = "not_factual"  # a question, a transition, a remark on the report itself: nothing to check
+    NOT_CHECKED = "not_checked"  # the check itself failed; the report says so
+
+
+class Zone(StrEnum):
+    """How far the sources answer a question."""
+
+    ANSWER = "answer"
+    NEAREST = "nearest"  # not stated directly; the nearest material is shown as such
+    NOTHING = "nothing"
+
+
+class SourceKind(StrEnum):
+    WEB = "web"
+    LIBRARY = "library"
+    PROVIDED = "provided"
+    ACADEMIC = "academic"
+    DATABASE = "database"
+    MCP = "mcp"
+
+
+class GateMode(StrEnum):
+    NEVER = "never"
+    AUTO = "auto"  # asks when the lowest score is below .70
+    ALWAYS = "always"
+
+
+class ReportStatus(StrEnum):
+    PASSED = "passed"
+    QUALITY_WARNING = "quality_warning"
+    INSUFFICIENT_EVIDENCE = "insufficient_evidence"
+    BUDGET_STOPPED = "budget_stopped"
+    CANCELLED = "cancelled"
+
+
+class OutlineEntry(Record):
+    """A section the caller asks for; without queries its title is the query."""
+
+    title: str
+    queries: tuple[str, ...] = ()
+
+
+class SourceChoice(Record):
+    """Where a run may look. Folders are absolute paths."""
+
+    folders: tuple[str, ...] = ()
+    web: bool = True
+    offline: bool = False  # nothing leaves the machine
+
+
+class Request(Record):
+    """A question and how it is to be answered."""
+
+    question: str
+    depth: Depth = Depth.STANDARD
+    request_class: RequestClass | None = None  # None: classified by the planner
+    focus_areas: tuple[str, ...] = ()
+    outline: tuple[OutlineEntry, ...] = ()
+    language: str | None = None  # ISO 639-1; None: the question's
+    sources: SourceChoice = SourceChoice()
+    provided: tuple[str, ...] = ()  # snapshot ids of text the caller handed in
+    strict: bool = False  # refuse rather than deliver with a warning
+    gate: GateMode = GateMode.NEVER
+    approve_plan: bool = False
+    max_iterations: Annotated[int, Field(ge=1, le=3)] = 3
+    owner: str = "local"
+
+
+class Section(Record):
+    id: str  # "s1", "s2", ... in the plan's order
+    title: str
+    weight: float  # the sections' weights sum to 1
+    queries: tuple[str, ...]
+
+
+class Plan(Record):
+    title: str
+    request_class: RequestClass
+    language: str
+    sections: tuple[Section, ...]
+    hypotheses: tuple[str, ...] = ()
+
+
+class Span(Record):
+    """A stretch of a snapshot's text: offsets in characters, end exclusive."""
+
+    start: int
+    end: int
+    heading: str = ""  # headings above it, outermost first, joined by " > "
+    score: float = 0.0
+
+
+class Answerability(Record):
+    """Whether what a search found can answer its query, and what is missing (see `sources/answerability.py`)."""
+
+    zone: Zone = Zone.NOTHING
+    missing_terms: tuple[str, ...] = ()  # the query's words that occur in no document
+    nearest: tuple[str, ...] = ()  # titles, best first
+    cosine: float = 0.0
+    coverage: float = 0.0  # idf-weighted share of the query's terms in the best passages
+
+
+class Hit(Record):
+    """One search result: a page on the web, or a document of a library with its best passages."""
+
+    location: str  # URL, or the absolute path of a library file
+    title: str
+    kind: SourceKind
+    snippet: str = ""
+    engine: str = ""
+    relevance: float = 0.0  # 0 to 1
+    source_id: str = ""  # snapshot id where the text is stored already
+    spans: tuple[Span, ...] = ()  # a library document's best passages, best first
+    headings: tuple[str, ...] = ()  # a library document's headings, in order
+    published: str = ""  # ISO date where known
+
+
+class Injection(Record):
+    """An instruction-like passage that was cut out of a source's text before any model saw it."""
+
+    text: str
+    rule: str
+
+
+class Source(Record):
+    """What was read: `id` is the SHA-256 of the frozen text."""
+
+    id: str
+    title: str
+    location: str
+    kind: SourceKind
+    fetched_at: datetime
+    published: str = ""
+    language: str = ""
+    chars: int = 0
+    injections: tuple[Injection, ...] = ()
+
+
+class Evidence(Record):
+    """A verbatim passage of a snapshot, and the claim it was taken for. `snapshot[start:end] == quote`."""
+
+    id: str
+    source: str  # Source.id
+    quote: str
+    start: int
+    end: int
+    claim: str = ""
+    heading: str = ""
+    page: int | None = None
+    relevance: float = 0.0
+    tainted: bool = False  # its source carried instruction-like text
+
+
+def evidence_id(source: str, start: int, end: int) -> str:
+    """The id follows from the place, so that the same passage found twice is one piece of evidence."""
+    return "e" + hashlib.sha256(f"{source}:{start}:{end}".encode()).hexdigest()[:10]
+
+
+class Sentence(Record):
+    """One sentence of a draft, without its citation marks."""
+
+    text: str
+    citations: tuple[str, ...] = ()  # evidence ids
+    verdict: Verdict | None = None  # None: not checked yet
+    reason: str = ""
+
+
+class Block(Record):
+    """A piece of a section's layout.
+
+    Prose kinds carry `sentences`. A `table` carries its header row in `text` and one sentence per row. `heading`
+    and `label` (a bold run-in name) carry `text`; `code` and `formula` carry it verbatim.
+    """
+
+    kind: Literal["paragraph", "bullet", "ordered", "quote", "heading", "label", "table", "code", "formula"]
+    sentences: tuple[Sentence, ...] = ()
+    text: str = ""
+    level: int = 0  # heading level below the section's title (1 = directly below), or list depth
+    language: str = ""  # of a code block
+
+
+class UnknownCitation(Record):
+    """A mark that names no evidence; it was removed from the text and is kept here."""
+
+    mark: str
+    section: str
+
+
+class Draft(Record):
+    section: str  # Section.id, or "summary"
+    revision: int
+    blocks: tuple[Block, ...]
+    unknown_citations: tuple[UnknownCitation, ...] = ()
+    incomplete: bool = False  # the model's answer was cut and could not be completed
+    prompted: tuple[str, ...] = ()  # evidence ids that the writer was shown
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        return tuple(s for block in self.blocks for s in block.sentences)
+
+
+class SentenceVerdict(Record):
+    verdict: Verdict
+    reason: str = ""  # in words, with the words concerned
+    evidence: str = ""  # the evidence that decided
+
+
+class Grounding(Record):
+    """The verdicts on a draft, in the order of `Draft.sentences`."""
+
+    section: str
+    revision: int
+    verdicts: tuple[SentenceVerdict, ...]
+    coverage: float  # supported share of the factual sentences, partial counting half; 1 where there are none
+    checked: bool = True  # False: the check itself failed, every verdict is NOT_CHECKED
+
+
+class Scores(Record):
+    accuracy: float
+    coverage: float
+    clarity: float
+    objectivity: float
+
+    @property
+    def lowest(self) -> float:
+        return min(self.accuracy, self.coverage, self.clarity, self.objectivity)
+
+
+class IssueKind(StrEnum):
+    HALLUCINATION = "hallucination"
+    MISSING_SOURCE = "missing_source"
+    LOGIC_ERROR = "logic_error"
+    OUTDATED = "outdated"
+    INCOMPLETE = "incomplete"
+    BIAS = "bias"
+
+
+class Issue(Record):
+    kind: IssueKind
+    severity: Literal["low", "medium", "high"]
+    section: str  # Section.id, "" = the whole report
+    detail: str
+    fix_query: str = ""  # what to search for
+    instruction: str = ""  # what to rewrite
+
+
+class ReviewVerdict(StrEnum):
+    PASS = "PASS"
+    RETRIEVAL_GAP = "RETRIEVAL_GAP"
+    QUALITY_FAIL = "QUALITY_FAIL"
+    INSUFFICIENT_EVIDENCE = "INSUFFICIENT_EVIDENCE"
+
+
+class Review(Record):
+    iteration: int
+    scores: Scores
+    issues: tuple[Issue, ...] = ()
+    verdict: ReviewVerdict
+    sections: tuple[str, ...] = ()  # the ones to research or rewrite
+
+
+class ContradictionSide(Record):
+    value: str  # as the source writes it
+    evidence: str
+    date: str = ""
+
+
+class Contradiction(Record):
+    """Sources that give the same quantity another value or date."""
+
+    subject: str
+    sides: tuple[ContradictionSide, ...]
+    note: str = ""
+
+
+class Finding(Record):
+    text: str
+    evidence: tuple[str, ...]
+
+
+class Analysis(Record):
+    findings: tuple[Finding, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    unknowns: tuple[str, ...] = ()
+
+
+class Usage(Record):
+    """What was spent. Adding two gives their sum. `seconds` is time inside calls, not wall-clock."""
+
+    calls: int = 0  # model calls
+    searches: int = 0
+    fetches: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0  # US dollars
+    seconds: float = 0.0
+    reused: int = 0  # calls answered from the ledger without being made again
+
+    def __add__(self, other: Usage) -> Usage:
+        names = type(self).model_fields
+        return Usage(**{n: getattr(self, n) + getattr(other, n) for n in names})
+
+
+class Note(Record):
+    """Something a reader of the report should know. `kind` is for programs, `text` for people."""
+
+    kind: str
+    text: str
+    section: str = ""

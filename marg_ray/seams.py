@@ -1,0 +1,113 @@
+"""The seams between pure code and machinery: one to three methods each, a double beside every one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marg_ray.records import Record, Role, Usage
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Vectors = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Sentence embeddings. One shared instance batches the requests of all sessions."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return an array of shape (len(texts), dimension), rows of length 1; empty input gives shape (0, dimension)."""
+
+
+class Offload(Protocol):
+    """Runs CPU work off the event loop: a Ray task on a cluster, a thread in tests."""
+
+    async def __call__(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+async def in_thread(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """The `Offload` for one process: the loop stays free, the work shares this process's interpreter."""
+    return await asyncio.to_thread(fn, *args, **kwargs)
+
+
+class CallKey(Record):
+    """Names one paid call: the same question in the same session has the same key, whoever asks."""
+
+    session_id: str
+    kind: Literal["model", "search", "fetch"]
+    key: str  # hash of what is asked
+    role: Role
+    task_id: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        session_id: str,
+        kind: Literal["model", "search", "fetch"],
+        role: Role,
+        *asked: object,
+        task_id: str = "",
+    ) -> CallKey:
+        blob = json.dumps([kind, *asked], sort_keys=True, ensure_ascii=False, default=str)
+        digest = hashlib.sha256(blob.encode("utf-8", "surrogatepass")).hexdigest()
+        return cls(session_id=session_id, kind=kind, key=digest, role=role, task_id=task_id)
+
+
+class Begun(Record):
+    """The ledger's answer: `done` carries the stored result, otherwise the call is granted."""
+
+    done: bool
+    result: str = ""
+    usage: Usage = Usage()
+
+
+class Ledger(Protocol):
+    """Every paid call passes here, so that none is paid twice and all are counted."""
+
+    async def begin(self, call: CallKey, estimate: Usage) -> Begun:
+        """Ask before a call. While the same call is under way elsewhere, waits for its result.
+
+        Raises:
+            BudgetExceeded: the session's limits leave no room for it.
+        """
+
+    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
+        """Settle a granted call with its result (JSON text)."""
+
+    async def failed(self, call: CallKey) -> None:
+        """Give a granted call back: it ended without a result and may be asked again."""
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A call's result; `usage` is what was spent now (only `reused` where the ledger had it)."""
+
+    result: str
+    usage: Usage
+
+
+async def paid(
+    ledger: Ledger,
+    call: CallKey,
+    make: Callable[[], Awaitable[tuple[str, Usage]]],
+    estimate: Usage | None = None,
+) -> Paid:
+    """Make a call through the ledger: reuse its stored result, or make it and settle it."""
+    begun = await ledger.begin(call, estimate or Usage())
+    if begun.done:
+        return Paid(begun.result, Usage(reused=1))
+    try:
+        result, usage = await make()
+    except BaseException:
+        await asyncio.shield(ledger.failed(call))
+        raise
+    await ledger.end(call, result, usage)
+    return Paid(result, usage)

@@ -1,0 +1,134 @@
+"""Settings: one small class per area, read once at the edge.
+
+Order of precedence: arguments (flags), `MARG_*` environment variables (`MARG_SEARCH__SEARXNG_URL=...`), `marg.toml` in
+the working directory, `config.toml` in `MARG_HOME`, the defaults below. Code below the edge gets the section it needs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from marg_ray.errors import UsageError
+
+
+class _Area(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelSettings(_Area):
+    """How models are called. Which one is `MARG_MODEL`; `fast` and `strong` override it per tier."""
+
+    fast: Annotated[str, Field(description="provider:model of the fast tier; empty = MARG_MODEL")] = ""
+    strong: Annotated[str, Field(description="provider:model of the strong tier; empty = MARG_MODEL")] = ""
+    base_url: Annotated[str, Field(description="address of an OpenAI-compatible server")] = ""
+    api_key: Annotated[SecretStr, Field(description="its key; else the provider's usual variable")] = (
+        SecretStr("")
+    )
+    context_tokens: Annotated[int, Field(ge=1024, description="the model's window")] = 8192
+    timeout_s: Annotated[float, Field(gt=0, description="for one answer")] = 180.0
+    retries: Annotated[
+        int, Field(ge=0, le=5, description="after the first try, with pauses of 1, 2, 4 s")
+    ] = 3
+    parse_retries: Annotated[int, Field(ge=0, le=5, description="re-asks when an answer cannot be read")] = 3
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.2
+    concurrency: Annotated[int, Field(ge=1, description="requests under way per worker")] = 64
+
+
+class SearchSettings(_Area):
+    """Web search."""
+
+    engines: Annotated[tuple[str, ...], Field(description="in order of preference")] = ("searxng", "ddgs")
+    searxng_url: Annotated[str, Field(description="a SearXNG instance; empty = not used")] = ""
+    results: Annotated[int, Field(ge=1, le=50)] = 10
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    per_minute: Annotated[int, Field(ge=1, description="requests to one engine")] = 30
+    tries: Annotated[int, Field(ge=1, le=3, description="requests per query and engine")] = 3
+
+
+class FetchSettings(_Area):
+    """Guarded page fetches."""
+
+    max_bytes: Annotated[int, Field(ge=1024, description="of the decoded body")] = 10 * 1024 * 1024
+    timeout_s: Annotated[float, Field(gt=0, description="for the whole page")] = 20.0
+    redirects: Annotated[int, Field(ge=0, le=10)] = 5
+    tries: Annotated[int, Field(ge=1, le=5)] = 3
+    per_host: Annotated[int, Field(ge=1, description="connections to one host")] = 4
+
+
+class LibrarySettings(_Area):
+    """The index over local folders."""
+
+    passage_words: Annotated[int, Field(ge=30, le=400)] = 120
+    dense_weight: Annotated[float, Field(ge=0, le=1, description="of embeddings against keywords")] = 0.75
+    max_file_mb: Annotated[float, Field(gt=0)] = 50.0
+
+
+class RuntimeSettings(_Area):
+    """Ray."""
+
+    ray_address: Annotated[str, Field(description="a running Ray to attach to; empty = start one here")] = ""
+    workers: Annotated[int, Field(ge=1, le=64, description="asynchronous fan-out workers")] = 2
+    coordinators: Annotated[int, Field(ge=1, le=64)] = 1
+    lease_s: Annotated[float, Field(gt=0, description="a task without an answer is handed out again")] = 600.0
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="MARG_", env_nested_delimiter="__", frozen=True, extra="ignore", toml_file="marg.toml"
+    )
+
+    home: Annotated[Path, Field(description="where sessions, snapshots and indexes live")] = Path(
+        platformdirs.user_data_dir("marg-ray")
+    )
+    model: Annotated[str, Field(description="auto, extractive, or provider:model")] = "auto"
+    models: ModelSettings = ModelSettings()
+    search: SearchSettings = SearchSettings()
+    fetch: FetchSettings = FetchSettings()
+    library: LibrarySettings = LibrarySettings()
+    runtime: RuntimeSettings = RuntimeSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        home = Path(os.environ.get("MARG_HOME") or platformdirs.user_data_dir("marg-ray"))
+        files = [
+            TomlConfigSettingsSource(settings_cls, path) for path in (Path("marg.toml"), home / "config.toml")
+        ]
+        return (init_settings, env_settings, *files)
+
+
+def load(**overrides: Any) -> Settings:
+    """Read the settings once.
+
+    Raises:
+        UsageError: a file or variable holds something that is not a setting or has a wrong value.
+    """
+    try:
+        return Settings(**{k: v for k, v in overrides.items() if v is not None})
+    except ValidationError as exc:
+        first = exc.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(p) for p in first["loc"])
+        raise UsageError(
+            f"setting {where}: {first['msg']}", "see docs/settings.md for every setting"
+        ) from None
+    except ValueError as exc:  # a TOML file that cannot be read
+        raise UsageError(
+            f"the settings cannot be read: {exc}", "check marg.toml and MARG_* variables"
+        ) from None
