@@ -1,7 +1,8 @@
 """Settings: one small class per area, read once at the edge.
 
-Order of precedence: arguments (flags), `MARG_*` environment variables (`MARG_SEARCH__SEARXNG_URL=...`), `marg.toml` in
-the working directory, `config.toml` in `MARG_HOME`, the defaults below. Code below the edge gets the section it needs.
+Order of precedence: arguments (flags), `MARG_*` environment variables (`MARG_SEARCH__SEARXNG_URL=...`),
+`marg.toml` in the working directory, `config.toml` in `MARG_HOME`, the defaults below. Code below the edge gets
+the section it needs.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ class ModelSettings(_Area):
     parse_retries: Annotated[int, Field(ge=0, le=5, description="re-asks when an answer cannot be read")] = 3
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.2
     concurrency: Annotated[int, Field(ge=1, description="requests under way per worker")] = 64
+    prices: Annotated[
+        dict[str, tuple[float, float]],
+        Field(description="US dollars per million tokens in and out, by provider:model"),
+    ] = {}
 
 
 class SearchSettings(_Area):

@@ -51,6 +51,7 @@ class Reply(Generic[OutT]):
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     notes: tuple[Note, ...] = ()  # e.g. evidence that did not fit, an answer cut by the output limit
+    left_out: tuple[int, ...] = ()  # EvidenceCard.number of the cards that no prompt contained
 
 
 class ModelClient(Protocol):

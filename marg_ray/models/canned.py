@@ -1,0 +1,167 @@
+"""Plain answers computed from a task's own input: what `CannedModel` and the simulated server reply with.
+
+No language model and no embedding: whole sentences of the input, word for word, with their citations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from marg_ray.models.tasks import (
+    AnalyseEvidence,
+    AnalysisIdea,
+    ClaimIdea,
+    ClaimIdeas,
+    DraftSection,
+    ExtractClaims,
+    FindingIdea,
+    FreeText,
+    IssueIdea,
+    MakePlan,
+    PlanIdea,
+    QueryIdea,
+    ReviewIdea,
+    ReviewReport,
+    RewriteQuery,
+    ScoreIdea,
+    SectionIdea,
+    SummariseReport,
+)
+from marg_ray.records import Depth, IssueKind, RequestClass
+
+ASPECTS = (
+    "Background", "Present state", "Figures and costs", "Effects", "Risks and limits", "Examples",
+    "Comparison", "Rules and policy", "Open questions", "Outlook",
+)  # fmt: skip
+SECTIONS = {Depth.OVERVIEW: 3, Depth.STANDARD: 5, Depth.DEEP: 8}
+_STOP_WORDS = """
+a an and are as at be by can did do does for from has have how in is it its of on or that the their there this to
+was were what when where which who whom whose why will with would you
+"""
+_STOP = frozenset(_STOP_WORDS.split())
+_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=\S)|(?<=[。!?])(?=\S)|\n{2,}")
+_CITED = re.compile(r"\s*\[\d+(?:\s*,\s*\d+)*\]")
+
+
+def sentences(text: str) -> list[str]:
+    """Stretches of `text` that end like sentences, each verbatim (line breaks inside it kept)."""
+    return [piece for raw in _END.split(text) if (piece := raw.strip())]
+
+
+def keywords(text: str, limit: int = 8) -> str:
+    """The words of `text` that carry meaning, in order, without repeats."""
+    words = dict.fromkeys(w for w in re.findall(r"[\w'-]+", text) if w.lower() not in _STOP)
+    return " ".join(list(words)[:limit]) or text.strip()[:80]
+
+
+def plan(task: MakePlan) -> PlanIdea:
+    topic = keywords(task.question)
+    if task.outline:
+        ideas = [
+            SectionIdea(title=e.title[:200], queries=list(e.queries[:5]) or [e.title]) for e in task.outline
+        ]
+    else:
+        count = max(1, min(task.max_sections, SECTIONS[task.depth], 12))
+        titles = [*task.focus_areas, *ASPECTS][:count]
+        ideas = [
+            SectionIdea(title=title[:200], queries=[f"{topic} {title.lower()}"[:400]], weight=1 / count)
+            for title in titles
+        ]
+    checks = [f"The sources state figures about {topic}.", f"The sources agree on {topic}."]
+    return PlanIdea(
+        title=task.question.strip().rstrip("?")[:300] or "Report",
+        request_class=RequestClass.FULL_RESEARCH,
+        sections=ideas[:12],
+        hypotheses=checks,
+    )
+
+
+def rewritten(task: RewriteQuery) -> QueryIdea:
+    return QueryIdea(query=keywords(f"{task.section_title} {task.question}", 6)[:400])
+
+
+def claims(task: ExtractClaims) -> ClaimIdeas:
+    """The passages' first full sentence each, then their second, until there are enough."""
+    wanted = min(task.max_claims, 20)
+    columns = [[s for s in sentences(p.text) if len(s) > 20] for p in task.passages]
+    deepest = max((len(c) for c in columns), default=0)
+    quotes = (c[row] for row in range(deepest) for c in columns if row < len(c))
+    return ClaimIdeas(claims=[ClaimIdea(claim=q, quote=q) for q in list(dict.fromkeys(quotes))[:wanted]])
+
+
+def section(task: DraftSection) -> FreeText:
+    cards = [(card.number, card.quote) for card in task.evidence]
+    return FreeText(markdown=cited_text(cards, task.words))
+
+
+def cited_text(cards: Iterable[tuple[int, str]], words: int) -> str:
+    """Whole sentences of the cards, each with its card's number: about `words` words, three to a paragraph."""
+    lines = list(_within(_cited_sentences(cards), words))
+    paragraphs = [" ".join(lines[n : n + 3]) for n in range(0, len(lines), 3)]
+    return "\n\n".join(paragraphs) or "The sources at hand do not treat this."
+
+
+def _cited_sentences(cards: Iterable[tuple[int, str]]) -> Iterator[str]:
+    split = [(number, sentences(quote)) for number, quote in cards]
+    for row in range(max((len(parts) for _, parts in split), default=0)):
+        for number, parts in split:
+            if row < len(parts):
+                yield with_mark(parts[row], number)
+
+
+def with_mark(sentence: str, number: int) -> str:
+    """The sentence on one line, its citation before the closing punctuation."""
+    flat = " ".join(sentence.split())
+    body = flat.rstrip(".!?。")
+    return f"{body} [{number}]{flat[len(body) :][:1] or '.'}"
+
+
+def _within(lines: Iterable[str], words: int) -> Iterator[str]:
+    used = 0
+    for line in lines:
+        if used and used + len(line.split()) > words:
+            return
+        used += len(line.split())
+        yield line
+
+
+def summary(task: SummariseReport) -> FreeText:
+    """The first cited sentence of every section, as it stands there."""
+    firsts = []
+    for part in task.sections:
+        prose = [s for s in sentences(part.text) if not s.startswith(("#", "|", "```"))]
+        cited = [s for s in prose if _CITED.search(s)]
+        firsts += [" ".join((cited or prose)[0].lstrip("-*> ").split())] if prose else []
+    return FreeText(markdown=" ".join(_within(firsts, task.words)) or "The report has no findings.")
+
+
+def analysis(task: AnalyseEvidence) -> AnalysisIdea:
+    by_source: dict[str, FindingIdea] = {}
+    for card in task.evidence:
+        if card.source_id not in by_source and (parts := sentences(card.quote)):
+            by_source[card.source_id] = FindingIdea(text=parts[0], evidence=[card.number])
+    seen = " ".join(card.quote.lower() for card in task.evidence)
+    unknown = [h for h in task.hypotheses if not any(w in seen for w in keywords(h).lower().split())]
+    return AnalysisIdea(findings=list(by_source.values())[:12], unknowns=unknown[:8])
+
+
+def review(task: ReviewReport) -> ReviewIdea:
+    """Good marks; each gap is an issue and costs coverage."""
+    by_title = {s.title: s.id for s in task.sections}
+    issues = [
+        IssueIdea(
+            kind=IssueKind.INCOMPLETE,
+            severity="medium",
+            section=by_title.get(gap, ""),
+            detail=f"There is no evidence for {gap}.",
+            fix_query=keywords(f"{task.question} {gap}"),
+        )
+        for gap in task.gaps[:20]
+    ]
+    return ReviewIdea(
+        scores=ScoreIdea(
+            accuracy=0.9, coverage=max(0.5, 0.9 - 0.1 * len(issues)), clarity=0.9, objectivity=0.9
+        ),
+        issues=issues,
+    )
