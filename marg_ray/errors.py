@@ -19,8 +19,8 @@
     ├── InsufficientEvidence    the sources do not answer               422, exit 4
     └── SessionCancelled        stopped by its owner                    409, exit 130
 
-`http_status`, `exit_code` and `retryable` are class attributes, so that HTTP, the command line and retries need no
-tables. Constructor arguments equal `args`, so that every error crosses a process by pickle with its fields.
+`http_status`, `exit_code` and `retryable` are class attributes, so that HTTP, the command line and retries need
+no tables. Constructor arguments equal `args`, so that every error crosses a process by pickle with its fields.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class StoreConflict(MargError):
         self.session_id, self.expected, self.found = session_id, expected, found
 
     def __str__(self) -> str:
-        return f"the log of {self.session_id} is at {self.found}, not at {self.expected}: somebody else wrote first"
+        return f"the log of {self.session_id} is at {self.found}, not {self.expected}: somebody else wrote first"
 
 
 class StaleEpoch(StoreConflict):
@@ -101,7 +101,7 @@ class StaleEpoch(StoreConflict):
     retryable = False
 
     def __str__(self) -> str:
-        return f"session {self.session_id} is in epoch {self.found}; a writer of epoch {self.expected} is refused"
+        return f"{self.session_id} is in epoch {self.found}: a writer of epoch {self.expected} is refused"
 
 
 class ModelError(MargError):
@@ -188,7 +188,7 @@ class SearchUnavailable(SourceError):
 
 
 class AddressBlocked(SourceError):
-    """The address is not one a page may be fetched from. Says the same whether something listens there or not."""
+    """The address is not one a page may be fetched from, whether something listens there or not."""
 
     http_status = 422
 

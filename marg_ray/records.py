@@ -1,4 +1,4 @@
-"""What a research run is made of: frozen records shared by messages, state and every layer above. No behaviour, no I/O."""
+"""What a research run is made of: frozen records shared by every layer above. No behaviour, no I/O."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Span(Record):
 
 
 class Answerability(Record):
-    """Whether what a search found can answer its query, and what is missing (see `sources/answerability.py`)."""
+    """Whether what a search found can answer its query, and what is missing."""
 
     zone: Zone = Zone.NOTHING
     missing_terms: tuple[str, ...] = ()  # the query's words that occur in no document
@@ -184,7 +184,7 @@ class Source(Record):
 
 
 class Evidence(Record):
-    """A verbatim passage of a snapshot, and the claim it was taken for. `snapshot[start:end] == quote`."""
+    """A verbatim passage of a snapshot: `snapshot[start:end] == quote`."""
 
     id: str
     source: str  # Source.id

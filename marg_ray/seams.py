@@ -24,7 +24,7 @@ class Embedder(Protocol):
     """Sentence embeddings. One shared instance batches the requests of all sessions."""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimension), rows of length 1; empty input gives shape (0, dimension)."""
+        """Return an array of shape (len(texts), dimension) with rows of length 1; no texts give no rows."""
 
 
 class Offload(Protocol):

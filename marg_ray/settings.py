@@ -33,14 +33,10 @@ class ModelSettings(_Area):
     fast: Annotated[str, Field(description="provider:model of the fast tier; empty = MARG_MODEL")] = ""
     strong: Annotated[str, Field(description="provider:model of the strong tier; empty = MARG_MODEL")] = ""
     base_url: Annotated[str, Field(description="address of an OpenAI-compatible server")] = ""
-    api_key: Annotated[SecretStr, Field(description="its key; else the provider's usual variable")] = (
-        SecretStr("")
-    )
+    api_key: Annotated[SecretStr, Field(description="its key; else the provider's usual variable")] = SecretStr("")
     context_tokens: Annotated[int, Field(ge=1024, description="the model's window")] = 8192
     timeout_s: Annotated[float, Field(gt=0, description="for one answer")] = 180.0
-    retries: Annotated[
-        int, Field(ge=0, le=5, description="after the first try, with pauses of 1, 2, 4 s")
-    ] = 3
+    retries: Annotated[int, Field(ge=0, le=5, description="after the first try, with pauses of 1, 2, 4 s")] = 3
     parse_retries: Annotated[int, Field(ge=0, le=5, description="re-asks when an answer cannot be read")] = 3
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.2
     concurrency: Annotated[int, Field(ge=1, description="requests under way per worker")] = 64
@@ -113,9 +109,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         home = Path(os.environ.get("MARG_HOME") or platformdirs.user_data_dir("marg-ray"))
-        files = [
-            TomlConfigSettingsSource(settings_cls, path) for path in (Path("marg.toml"), home / "config.toml")
-        ]
+        files = [TomlConfigSettingsSource(settings_cls, path) for path in (Path("marg.toml"), home / "config.toml")]
         return (init_settings, env_settings, *files)
 
 
@@ -130,10 +124,6 @@ def load(**overrides: Any) -> Settings:
     except ValidationError as exc:
         first = exc.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(p) for p in first["loc"])
-        raise UsageError(
-            f"setting {where}: {first['msg']}", "see docs/settings.md for every setting"
-        ) from None
+        raise UsageError(f"setting {where}: {first['msg']}", "see docs/settings.md for every setting") from None
     except ValueError as exc:  # a TOML file that cannot be read
-        raise UsageError(
-            f"the settings cannot be read: {exc}", "check marg.toml and MARG_* variables"
-        ) from None
+        raise UsageError(f"the settings cannot be read: {exc}", "check marg.toml and MARG_* variables") from None

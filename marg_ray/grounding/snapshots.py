@@ -27,9 +27,9 @@ class Part(Record):
 class Document(Record):
     """A parsed document: clean text and where its parts stand in it.
 
-    `text` is what gets frozen: NFC, "\\n" line ends, no NUL, no lone surrogates, no control characters but newline
-    and tab; parts are separated by a blank line, table rows by a newline. A table row whose header is known reads
-    "Header: value; Header: value", so that each row stands on its own.
+    `text` is what gets frozen: NFC, "\\n" line ends, no NUL, no lone surrogates, no control characters but
+    newline and tab; parts are separated by a blank line, table rows by a newline. A table row whose header is
+    known reads "Header: value; Header: value", so that each row stands on its own.
     """
 
     title: str
@@ -71,7 +71,7 @@ def text_id(text: str) -> str:
 
 
 class Snapshots:
-    """Content-addressed texts in a folder. Writing the same text twice is one file; a file is whole or absent."""
+    """Content-addressed texts in a folder. The same text is one file; a file is whole or absent."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

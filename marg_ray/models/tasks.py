@@ -110,10 +110,10 @@ class ClaimIdeas(Output):
 
 
 class ExtractClaims(ModelTask[ClaimIdeas]):
-    """Take from one document the passages that answer one section. Quotes that are not in it are thrown away later.
+    """Take from one document the passages that answer one section. Quotes that are not in it are thrown away.
 
-    `passages` are the document's best windows, packed to a budget; `document` is the whole, for a backend that can
-    use its structure, and is not rendered into the prompt.
+    `passages` are the document's best windows, packed to a budget; `document` is the whole, for a backend that
+    can use its structure, and is not rendered into the prompt.
     """
 
     template: ClassVar[str] = "extract_claims"
@@ -243,7 +243,7 @@ class ReviewIdea(Output):
 
 
 class ReviewReport(ModelTask[ReviewIdea]):
-    """Score the draft on four dimensions and name its faults. Code caps the scores and decides the verdict."""
+    """Score the draft on four dimensions and name its faults. Code caps scores and decides the verdict."""
 
     template: ClassVar[str] = "review_report"
     role: ClassVar[Role] = Role.CRITIC

@@ -1,0 +1,297 @@
+"""Everything that may run now, from the state alone: routing, the critic loop, its cap, the gates.
+
+Sections do not wait for each other: each is searched, read, drafted and grounded as its own evidence arrives.
+The critic sees the whole. Whatever fails after there is evidence, the formatter is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from marg_ray.messages import SCOUT, SUMMARY
+from marg_ray.records import Depth, Draft, Evidence, GateMode, RequestClass, Role, Source, Zone
+from marg_ray.state import ResearchState, SectionState, slot_of, status_of
+from marg_ray.tasks import (
+    AnalyseTask,
+    DraftTask,
+    FormatTask,
+    GroundTask,
+    Judged,
+    PlanTask,
+    ReadTask,
+    ReviewTask,
+    SearchTask,
+    SummariseTask,
+    Task,
+)
+
+WORDS = {Depth.OVERVIEW: 700, Depth.STANDARD: 2000, Depth.DEEP: 4000}
+NEAREST_WORDS = 180  # of a section that shows the nearest material to a question nobody answers
+GATE_SCORE = 0.70
+UNREVIEWED = frozenset({RequestClass.RESEARCH_ONLY})
+UNANALYSED = frozenset({RequestClass.QUICK_RESEARCH, RequestClass.WRITE_ONLY})
+
+
+def next_tasks(state: ResearchState) -> tuple[Task, ...]:
+    """Every task that this state calls for and that is not answered. Pure: the whole flow is one table to walk."""
+    if state.request is None or state.over:
+        return ()
+    return tuple(task for task in _due(state) if task.id not in state.answered)
+
+
+def waiting_for(state: ResearchState) -> str:
+    """`plan` or `review` while the owner's decision is awaited, otherwise empty."""
+    if state.over or state.request is None:
+        return ""
+    if state.plan is not None and not state.plan_approved:
+        return "plan"
+    return "review" if _researching_over(state) and _gate_closed(state) else ""
+
+
+def _due(state: ResearchState) -> Iterator[Task]:
+    assert state.request is not None
+    if not state.scouted:
+        yield _search(state, SCOUT, state.request.question, state.request.question, "0")
+    elif state.plan is None:
+        yield PlanTask(
+            id=f"{state.session_id}/plan/{len(state.plan_rejections)}",
+            session_id=state.session_id,
+            request=state.request,
+            scout=state.scout_hits,
+            answerability=state.answerability,
+            rejections=state.plan_rejections,
+        )
+    elif state.plan_approved:
+        for section in state.sections.values():
+            yield from _due_in(state, section)
+        yield from _due_over_all(state)
+
+
+def _due_in(state: ResearchState, section: SectionState) -> Iterator[Task]:
+    """One section's own next steps."""
+    assert state.request is not None
+    name, sid = section.section.id, state.session_id
+    for n, slot in enumerate(section.searches):
+        if not slot.done:
+            yield _search(state, name, section.section.title, slot.query, f"{slot.iteration}.{n}")
+    queries = tuple(s.query for s in section.searches)
+    for read in section.reads:
+        if not read.done:
+            yield ReadTask(
+                id=f"{sid}/{name}/read/{slot_of(read.hit.location)}",
+                session_id=sid,
+                section=name,
+                question=state.request.question,
+                title=section.section.title,
+                queries=queries,
+                hit=read.hit,
+                offline=state.request.sources.offline,
+            )
+    if not section.researched or not section.evidence:
+        return
+    if section.draft is None or section.draft.revision < section.wanted:
+        yield _draft(state, section)
+    elif not section.grounded:
+        yield _ground(state, section.draft)
+
+
+def _due_over_all(state: ResearchState) -> Iterator[Task]:
+    """What needs every section: analysis as soon as the evidence is in, then review, summary, report."""
+    if not all(s.researched for s in state.sections.values()):
+        return
+    if _refused(state):
+        yield _format(state)
+        return
+    if not _analysed(state):
+        yield _analyse(state)
+    if not all(s.settled for s in state.sections.values()) or not _analysed(state):
+        return
+    if not _researching_over(state):
+        yield _review(state)
+        return
+    if _gate_closed(state):
+        return
+    if state.summary is None and not state.summary_failed and _summarised(state):
+        yield _summarise(state)
+    elif state.summary is not None and state.summary_grounding is None:
+        yield _ground(state, state.summary)
+    else:
+        yield _format(state)
+
+
+def _refused(state: ResearchState) -> bool:
+    """No evidence at all, or none of it answers: no report is written."""
+    found = any(s.evidence for s in state.sections.values())
+    return not found or state.answerability.zone is Zone.NOTHING
+
+
+def _analysed(state: ResearchState) -> bool:
+    if state.request_class in UNANALYSED:
+        return True
+    return state.analysis is not None and state.analysed_from == len(state.evidence)
+
+
+def _researching_over(state: ResearchState) -> bool:
+    """Every section is settled and the critic has nothing more to say.
+
+    A round that changed no draft ends the loop too: the same text would get the same review.
+    """
+    if not state.sections or not all(s.settled for s in state.sections.values()) or not _analysed(state):
+        return False
+    if state.request_class in UNREVIEWED or state.review_failed or state.budget_stopped:
+        return True
+    return bool(state.reviews) and not state.drafts_changed
+
+
+def _gate_closed(state: ResearchState) -> bool:
+    assert state.request is not None
+    if state.decided or not state.reviews:
+        return False
+    match state.request.gate:
+        case GateMode.ALWAYS:
+            return True
+        case GateMode.AUTO:
+            return state.reviews[-1].scores.lowest < GATE_SCORE
+        case GateMode.NEVER:
+            return False
+
+
+def _summarised(state: ResearchState) -> bool:
+    return state.request_class is not RequestClass.RESEARCH_ONLY and not state.budget_stopped
+
+
+# ---- tasks, with just what their agents may read
+
+
+def _search(state: ResearchState, section: str, title: str, query: str, number: str) -> SearchTask:
+    assert state.request is not None
+    return SearchTask(
+        id=f"{state.session_id}/{section}/search/{number}",
+        session_id=state.session_id,
+        section=section,
+        request=state.request,
+        request_class=state.request_class,
+        title=title,
+        query=query,
+    )
+
+
+def _sources(state: ResearchState, evidence: tuple[Evidence, ...]) -> dict[str, Source]:
+    wanted = {e.source for e in evidence}
+    return {key: source for key, source in state.sources.items() if key in wanted}
+
+
+def _language(state: ResearchState) -> str:
+    assert state.plan is not None
+    return state.plan.language
+
+
+def _draft(state: ResearchState, section: SectionState) -> DraftTask:
+    assert state.request is not None
+    assert state.plan is not None
+    evidence = tuple(state.evidence[e] for e in section.evidence)
+    total = sum(s.section.weight for s in state.sections.values() if s.evidence) or 1.0
+    words = round(WORDS[state.request.depth] * section.section.weight / total)
+    nearest = state.answerability.zone is Zone.NEAREST
+    return DraftTask(
+        id=f"{state.session_id}/{section.section.id}/draft/{section.wanted}",
+        session_id=state.session_id,
+        section=section.section.id,
+        question=state.request.question,
+        report_title=state.plan.title,
+        title=section.section.title,
+        queries=tuple(s.query for s in section.searches),
+        other_sections=tuple(s.title for s in state.plan.sections if s.id != section.section.id),
+        evidence=evidence,
+        sources=_sources(state, evidence),
+        language=_language(state),
+        words=min(words, NEAREST_WORDS) if nearest else max(words, 80),
+        revision=section.wanted,
+        feedback=section.feedback,
+        previous=section.draft,
+    )
+
+
+def _ground(state: ResearchState, draft: Draft) -> GroundTask:
+    cited = {c for s in draft.sentences for c in s.citations}
+    evidence = {e: state.evidence[e] for e in sorted(cited) if e in state.evidence}
+    titles = {e.source: state.sources[e.source].title for e in evidence.values() if e.source in state.sources}
+    return GroundTask(
+        id=f"{state.session_id}/{draft.section}/ground/{draft.revision}",
+        session_id=state.session_id,
+        section=draft.section,
+        draft=draft,
+        evidence=evidence,
+        titles=titles,
+    )
+
+
+def _analyse(state: ResearchState) -> AnalyseTask:
+    assert state.request is not None
+    assert state.plan is not None
+    evidence = tuple(state.evidence[e] for s in state.sections.values() for e in s.evidence)
+    unique = tuple({e.id: e for e in evidence}.values())
+    return AnalyseTask(
+        id=f"{state.session_id}/analyse/{state.iteration}",
+        session_id=state.session_id,
+        question=state.request.question,
+        language=_language(state),
+        hypotheses=state.plan.hypotheses,
+        evidence=unique,
+        sources=state.sources,
+    )
+
+
+def _review(state: ResearchState) -> ReviewTask:
+    assert state.request is not None
+    judged = []
+    for s in state.sections.values():
+        cited = {c for sentence in s.draft.sentences for c in sentence.citations} if s.draft else set()
+        judged.append(
+            Judged(
+                section=s.section,
+                draft=s.draft,
+                grounding=s.grounding,
+                evidence=len(s.evidence),
+                sources=len({state.evidence[c].source for c in cited if c in state.evidence}),
+                gap=s.gap,
+            )
+        )
+    used = {c for j in judged if j.draft for sentence in j.draft.sentences for c in sentence.citations}
+    return ReviewTask(
+        id=f"{state.session_id}/review/{state.iteration}",
+        session_id=state.session_id,
+        question=state.request.question,
+        language=_language(state),
+        depth=state.request.depth,
+        iteration=state.iteration,
+        cap=state.cap,
+        sections=tuple(judged),
+        evidence={e: state.evidence[e] for e in sorted(used) if e in state.evidence},
+    )
+
+
+def _summarise(state: ResearchState) -> SummariseTask:
+    assert state.request is not None
+    assert state.plan is not None
+    return SummariseTask(
+        id=f"{state.session_id}/{SUMMARY}/draft/1",
+        session_id=state.session_id,
+        section=SUMMARY,
+        question=state.request.question,
+        language=_language(state),
+        plan=state.plan,
+        drafts={s.section.id: s.draft for s in state.sections.values() if s.draft},
+    )
+
+
+def _format(state: ResearchState) -> FormatTask:
+    return FormatTask(
+        id=f"{state.session_id}/format/{state.format_failures}",
+        session_id=state.session_id,
+        role=Role.FORMATTER,
+        state=state,
+    )
+
+
+__all__ = ["next_tasks", "status_of", "waiting_for"]
