@@ -1,0 +1,292 @@
+"""Puts a report together from what a run has established: numbering, layout, bookkeeping. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from marg_ray.records import (
+    Analysis,
+    Answerability,
+    Block,
+    Draft,
+    Evidence,
+    Note,
+    Plan,
+    ReportStatus,
+    Request,
+    Review,
+    Role,
+    Section,
+    Sentence,
+    Source,
+    Usage,
+    Verdict,
+)
+from marg_ray.report.model import (
+    CutPassage,
+    Disagreement,
+    Gap,
+    Reference,
+    Report,
+    ReportAnswerability,
+    ReportBlock,
+    ReportEvidence,
+    ReportFinding,
+    ReportIssue,
+    ReportNote,
+    ReportScores,
+    ReportSection,
+    ReportSentence,
+    ReportSource,
+    ReportUsage,
+    Side,
+    Spent,
+    TraceEntry,
+)
+from marg_ray.report.text import clean, one_line
+
+QUOTED = "quoted word for word"
+_PROSE = ("paragraph", "bullet", "ordered", "quote")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportInputs:
+    """What a run hands over. Sentences of `drafts` and `summary` carry their verdicts already.
+
+    `section_evidence` lists each section's evidence ids, best first: a section without a draft shows them as
+    quotations. `answerability` says how far the sources answer the question as a whole.
+    """
+
+    session_id: str
+    request: Request
+    plan: Plan
+    model: str
+    status: ReportStatus
+    drafts: Mapping[str, Draft] = field(default_factory=dict)
+    summary: Draft | None = None
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    section_evidence: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    analysis: Analysis = field(default_factory=Analysis)
+    reviews: tuple[Review, ...] = ()
+    verdict: str = ""
+    answerability: Answerability | None = None
+    usage_by_role: Mapping[Role, Usage] = field(default_factory=dict)
+    wall_seconds: float = 0.0
+    iterations: int = 0
+    notes: tuple[Note, ...] = ()
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
+    trace: tuple[TraceEntry, ...] = ()
+
+
+def build_report(inputs: ReportInputs) -> Report:
+    """The report of a run. The same inputs give the same report, byte for byte."""
+    known = _known_evidence(inputs)
+    written = [_section(section, inputs, known) for section in inputs.plan.sections]
+    summary = _summary(inputs, known, written)
+    numbers = _number_sources((*summary, *(s for w in written for s in w.sentences)), known)
+    sections = tuple(w.model_copy(update={"sentences": _numbered(w.sentences, numbers, known)}) for w in written)
+    disagreements = tuple(_disagreements(inputs.analysis, known))
+    findings = tuple(_findings(inputs.analysis, known))
+    used = _used_evidence((*summary, *(s for w in written for s in w.sentences)), disagreements, findings)
+    last = inputs.reviews[-1] if inputs.reviews else None
+    return Report(
+        session_id=inputs.session_id,
+        question=clean(inputs.request.question),
+        title=one_line(inputs.plan.title) or one_line(inputs.request.question),
+        language=inputs.plan.language,
+        model=inputs.model,
+        status=inputs.status,
+        verdict=clean(inputs.verdict),
+        depth=inputs.request.depth,
+        request_class=inputs.plan.request_class,
+        created_at=inputs.created_at,
+        finished_at=inputs.finished_at,
+        summary=_numbered(summary, numbers, known),
+        sections=sections,
+        references=tuple(Reference(number=n, source=s) for s, n in numbers.items()),
+        evidence=tuple(_evidence(known[i]) for i in used),
+        sources=tuple(_sources(inputs.sources, numbers)),
+        contradictions=disagreements,
+        findings=findings,
+        unknowns=tuple(clean(u) for u in inputs.analysis.unknowns),
+        gaps=tuple(Gap(section=s.id, reason=s.gap) for s in sections if s.gap),
+        hypotheses=tuple(clean(h) for h in inputs.plan.hypotheses),
+        answerability=_answerability(inputs.answerability),
+        scores=ReportScores(**_finite(last.scores.model_dump())) if last else None,
+        issues=tuple(ReportIssue(**issue.model_dump()) for issue in last.issues) if last else (),
+        iterations=inputs.iterations,
+        usage=_usage(inputs.usage_by_role, inputs.wall_seconds),
+        notes=tuple(_notes(inputs, known)),
+        trace=inputs.trace,
+    )
+
+
+# ---- sentences and layout
+
+
+def _known_evidence(inputs: ReportInputs) -> dict[str, Evidence]:
+    """Evidence that can be shown: its source is at hand."""
+    return {i: e for i, e in inputs.evidence.items() if e.source in inputs.sources}
+
+
+def _section(section: Section, inputs: ReportInputs, known: Mapping[str, Evidence]) -> ReportSection:
+    draft = inputs.drafts.get(section.id)
+    gap = clean(inputs.gaps.get(section.id, ""))
+    quotes = [known[i] for i in inputs.section_evidence.get(section.id, ()) if i in known]
+    quoted = draft is None and bool(quotes)
+    if quoted:
+        blocks = tuple(Block(kind="bullet", sentences=(_quoted(e),)) for e in quotes)
+    else:
+        blocks = draft.blocks if draft else ()
+        gap = gap or ("" if blocks else "no passage was found for it")
+    sentences = tuple(_sentence(s, known) for block in blocks for s in block.sentences)
+    return ReportSection(
+        id=section.id,
+        title=one_line(section.title) or section.id,
+        sentences=sentences,
+        blocks=tuple(_layout(blocks)),
+        gap=gap,
+        quoted_only=quoted,
+    )
+
+
+def _quoted(evidence: Evidence) -> Sentence:
+    return Sentence(text=one_line(evidence.quote), citations=(evidence.id,), verdict=Verdict.SUPPORTED, reason=QUOTED)
+
+
+def _layout(blocks: Iterable[Block]) -> Iterator[ReportBlock]:
+    at = 0
+    for block in blocks:
+        end = at + len(block.sentences)
+        text = clean(block.text)
+        if end > at or text.strip():
+            yield ReportBlock(kind=block.kind, start=at, end=end, text=text, level=block.level, language=block.language)
+        at = end
+
+
+def _sentence(sentence: Sentence, known: Mapping[str, Evidence]) -> ReportSentence:
+    """A sentence that cites only what is there; each piece of evidence once."""
+    return ReportSentence(
+        text=clean(sentence.text),
+        citations=tuple(dict.fromkeys(c for c in sentence.citations if c in known)),
+        verdict=sentence.verdict or Verdict.NOT_CHECKED,
+        reason=clean(sentence.reason),
+    )
+
+
+def _summary(
+    inputs: ReportInputs, known: Mapping[str, Evidence], sections: list[ReportSection]
+) -> tuple[ReportSentence, ...]:
+    """The written summary, else the first supported sentence of each section."""
+    if inputs.summary is not None and inputs.summary.sentences:
+        return tuple(_sentence(s, known) for s in inputs.summary.sentences)
+    firsts = (_first_supported(section) for section in sections if not section.quoted_only)
+    return tuple({s.text: s for s in firsts if s is not None}.values())
+
+
+def _first_supported(section: ReportSection) -> ReportSentence | None:
+    for block in section.blocks:
+        for sentence in section.sentences[block.start : block.end] if block.kind in _PROSE else ():
+            if sentence.verdict is Verdict.SUPPORTED and sentence.citations:
+                return sentence
+    return None
+
+
+# ---- numbers and what they stand for
+
+
+def _number_sources(sentences: Iterable[ReportSentence], known: Mapping[str, Evidence]) -> dict[str, int]:
+    """Reference numbers by source id, from 1 without holes, in order of first use."""
+    order = dict.fromkeys(known[c].source for s in sentences for c in s.citations)
+    return {source: number for number, source in enumerate(order, 1)}
+
+
+def _numbered(
+    sentences: Iterable[ReportSentence], numbers: Mapping[str, int], known: Mapping[str, Evidence]
+) -> tuple[ReportSentence, ...]:
+    return tuple(
+        s.model_copy(update={"numbers": tuple(sorted({numbers[known[c].source] for c in s.citations}))})
+        for s in sentences
+    )
+
+
+def _used_evidence(
+    sentences: Iterable[ReportSentence], boxes: Iterable[Disagreement], findings: Iterable[ReportFinding]
+) -> list[str]:
+    used = dict.fromkeys(c for s in sentences for c in s.citations)
+    used |= dict.fromkeys(side.evidence for box in boxes for side in box.sides)
+    used |= dict.fromkeys(c for finding in findings for c in finding.evidence)
+    return list(used)
+
+
+def _evidence(e: Evidence) -> ReportEvidence:
+    return ReportEvidence(**e.model_dump(exclude={"relevance"}))
+
+
+def _sources(sources: Mapping[str, Source], numbers: Mapping[str, int]) -> Iterator[ReportSource]:
+    """Everything that was read: cited sources by number, then the others by place."""
+    last = len(numbers) + 1
+    for source in sorted(sources.values(), key=lambda s: (numbers.get(s.id, last), s.location, s.id)):
+        cut = tuple(CutPassage(text=clean(i.text), rule=i.rule) for i in source.injections)
+        fields = source.model_dump(exclude={"injections", "title", "location"})
+        yield ReportSource(**fields, title=one_line(source.title), location=clean(source.location), injections=cut)
+
+
+def _disagreements(analysis: Analysis, known: Mapping[str, Evidence]) -> Iterator[Disagreement]:
+    for found in analysis.contradictions:
+        sides = tuple(
+            Side(value=one_line(s.value), evidence=s.evidence, date=s.date) for s in found.sides if s.evidence in known
+        )
+        if len(sides) > 1:
+            yield Disagreement(subject=one_line(found.subject), sides=sides, note=clean(found.note))
+
+
+def _findings(analysis: Analysis, known: Mapping[str, Evidence]) -> Iterator[ReportFinding]:
+    for finding in analysis.findings:
+        evidence = tuple(dict.fromkeys(i for i in finding.evidence if i in known))
+        if evidence:
+            yield ReportFinding(text=clean(finding.text), evidence=evidence)
+
+
+# ---- bookkeeping
+
+
+def _answerability(found: Answerability | None) -> ReportAnswerability | None:
+    return ReportAnswerability(**_finite(found.model_dump())) if found else None
+
+
+def _usage(by_role: Mapping[Role, Usage], wall_seconds: float) -> ReportUsage:
+    spent = {role.value: by_role[role] for role in sorted(by_role)}
+    total = sum(spent.values(), Usage())
+    return ReportUsage(
+        **_finite(total.model_dump()),
+        by_role={role: Spent(**_finite(usage.model_dump())) for role, usage in spent.items()},
+        wall_seconds=wall_seconds if math.isfinite(wall_seconds) else 0.0,
+    )
+
+
+def _notes(inputs: ReportInputs, known: Mapping[str, Evidence]) -> Iterator[ReportNote]:
+    for note in inputs.notes:
+        yield ReportNote(kind=note.kind, text=clean(note.text), section=note.section)
+    drafts = [d for d in (inputs.summary, *inputs.drafts.values()) if d is not None]
+    for draft in drafts:
+        if draft.incomplete:
+            text = "the writer's answer was cut off and could not be completed"
+            yield ReportNote(kind="incomplete", text=text, section=draft.section)
+        marks = [u.mark for u in draft.unknown_citations]
+        marks += dict.fromkeys(c for s in draft.sentences for c in s.citations if c not in known)
+        if marks:
+            text = f"citations that name no evidence were removed: {', '.join(dict.fromkeys(marks))}"
+            yield ReportNote(kind="unknown_citation", text=clean(text), section=draft.section)
+
+
+def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that JSON has no word for become 0."""
+    return {k: 0.0 if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}
