@@ -36,8 +36,8 @@ ASPECTS = (
 )  # fmt: skip
 SECTIONS = {Depth.OVERVIEW: 3, Depth.STANDARD: 5, Depth.DEEP: 8}
 _STOP_WORDS = """
-a an and are as at be by can did do does for from has have how in is it its of on or that the their there this to
-was were what when where which who whom whose why will with would you
+a an and are as at be by can did do does for from has have how in is it its of on or that the their there this
+to was were what when where which who whom whose why will with would you
 """
 _STOP = frozenset(_STOP_WORDS.split())
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=\S)|(?<=[。!?])(?=\S)|\n{2,}")
@@ -96,7 +96,7 @@ def section(task: DraftSection) -> FreeText:
 
 
 def cited_text(cards: Iterable[tuple[int, str]], words: int) -> str:
-    """Whole sentences of the cards, each with its card's number: about `words` words, three to a paragraph."""
+    """Whole sentences of the cards with their numbers: about `words` words, three to a paragraph."""
     lines = list(_within(_cited_sentences(cards), words))
     paragraphs = [" ".join(lines[n : n + 3]) for n in range(0, len(lines), 3)]
     return "\n\n".join(paragraphs) or "The sources at hand do not treat this."

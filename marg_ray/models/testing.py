@@ -32,8 +32,8 @@ Hook = Callable[[Any, Any], BaseModel]
 class ScriptedModel:
     """Replays a script and keeps what it was asked. Running dry is a test failure.
 
-    The script is a list (answers in order, whatever is asked) or a mapping from task type to a list. A step is
-    an output, a whole `Reply`, an exception to raise, or a function of the task.
+    The script is a list (answers in order, whatever is asked) or a mapping from task type to a list. A step
+    is an output, a whole `Reply`, an exception to raise, or a function of the task.
     """
 
     def __init__(self, script: Script, *, name: str = "scripted") -> None:

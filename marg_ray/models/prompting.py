@@ -1,0 +1,122 @@
+"""Prompts: one template for each task, with a system part that never varies and a user part.
+
+The order is made for prefix caches: the system text is the same in every call of a task, shared evidence comes
+next, and what differs between two calls comes last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from marg_ray.models.client import ModelTask
+from marg_ray.text import clean_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+_TAGS = re.compile(r"<(?=/?(?:evidence|card|passage|result|report|section|question)\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """What is sent. `digest` names the template and the pieces it is made of, for traces."""
+
+    system: str
+    user: str
+    digest: str
+
+    @property
+    def tokens(self) -> int:
+        return estimate_tokens(self.system) + estimate_tokens(self.user) + 8
+
+    def messages(self) -> list[dict[str, str]]:
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": self.user}]
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text is: four bytes of UTF-8 each, which holds for English prose and CJK alike."""
+    return (len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))) // 4 + 1
+
+
+def render(task: ModelTask[Any]) -> Prompt:
+    """Fill the task's template with the task's fields.
+
+    Raises:
+        jinja2.UndefinedError: the template names something that the task does not have.
+    """
+    system, user = _blocks(task.template)
+    values = {name: getattr(task, name) for name in type(task).model_fields}
+    return Prompt(system=_fill(system, values), user=_fill(user, values), digest=template_digest(task.template))
+
+
+@lru_cache(maxsize=64)
+def template_digest(name: str) -> str:
+    """Twelve hexadecimal digits that change with the template or anything it includes."""
+    digest = hashlib.sha256()
+    for part in sorted(set(_sources(f"{name}.md.j2"))):
+        digest.update(part.encode())
+    return digest.hexdigest()[:12]
+
+
+def data(value: str) -> str:
+    """Text from outside, which cannot close the tag it stands in."""
+    return _TAGS.sub("‹", clean_text(str(value))).strip()
+
+
+def attr(value: str) -> str:
+    """Text from outside on one line, fit to stand between double quotes."""
+    return " ".join(data(value).replace('"', "'").split())[:300]
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    env = Environment(
+        loader=PackageLoader("marg_ray.models", "prompts"),
+        undefined=StrictUndefined,  # a missing value is an error here, not a hole in the prompt
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=False,
+        autoescape=False,  # prompts are no HTML; `data` guards the tags
+    )
+    env.filters |= {"data": data, "attr": attr}
+    return env
+
+
+@lru_cache(maxsize=64)
+def _blocks(name: str) -> tuple[Template, Template]:
+    source, _, _ = _loaded(f"{name}.md.j2")
+    env = _environment()
+    return env.from_string(_inside(source, "system")), env.from_string(_inside(source, "user"))
+
+
+def _inside(source: str, block: str) -> str:
+    found = re.search(rf"{{% block {block} %}}\n(.*?)\n?{{% endblock %}}", source, re.DOTALL)
+    assert found, f"a prompt has no block {block}"
+    return found[1]
+
+
+def _fill(template: Template, values: dict[str, Any]) -> str:
+    return re.sub(r"\n{3,}", "\n\n", template.render(values)).strip()
+
+
+def _loaded(file: str) -> tuple[str, str | None, Any]:
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), file)
+
+
+def _sources(file: str) -> Iterator[str]:
+    from jinja2 import meta
+
+    source, _, _ = _loaded(file)
+    yield source
+    for other in meta.find_referenced_templates(_environment().parse(source)):
+        if other is not None:
+            yield from _sources(other)
