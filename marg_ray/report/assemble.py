@@ -89,7 +89,7 @@ def build_report(inputs: ReportInputs) -> Report:
     """The report of a run. The same inputs give the same report, byte for byte."""
     known = _known_evidence(inputs)
     written = [_section(section, inputs, known) for section in inputs.plan.sections]
-    summary = _summary(inputs, known, written)
+    summary, summary_blocks = _summary(inputs, known, written)
     numbers = _number_sources((*summary, *(s for w in written for s in w.sentences)), known)
     sections = tuple(w.model_copy(update={"sentences": _numbered(w.sentences, numbers, known)}) for w in written)
     disagreements = tuple(_disagreements(inputs.analysis, known))
@@ -109,6 +109,7 @@ def build_report(inputs: ReportInputs) -> Report:
         created_at=inputs.created_at,
         finished_at=inputs.finished_at,
         summary=_numbered(summary, numbers, known),
+        summary_blocks=summary_blocks,
         sections=sections,
         references=tuple(Reference(number=n, source=s) for s, n in numbers.items()),
         evidence=tuple(_evidence(known[i]) for i in used),
@@ -183,12 +184,14 @@ def _sentence(sentence: Sentence, known: Mapping[str, Evidence]) -> ReportSenten
 
 def _summary(
     inputs: ReportInputs, known: Mapping[str, Evidence], sections: list[ReportSection]
-) -> tuple[ReportSentence, ...]:
-    """The written summary, else the first supported sentence of each section."""
+) -> tuple[tuple[ReportSentence, ...], tuple[ReportBlock, ...]]:
+    """The written summary, else the first supported sentence of each section as a list."""
     if inputs.summary is not None and inputs.summary.sentences:
-        return tuple(_sentence(s, known) for s in inputs.summary.sentences)
-    firsts = (_first_supported(section) for section in sections if not section.quoted_only)
-    return tuple({s.text: s for s in firsts if s is not None}.values())
+        written = tuple(_sentence(s, known) for s in inputs.summary.sentences)
+        return written, tuple(_layout(inputs.summary.blocks))
+    firsts = [_first_supported(section) for section in sections if not section.quoted_only]
+    chosen = tuple({s.text: s for s in firsts if s is not None}.values())
+    return chosen, tuple(ReportBlock(kind="bullet", start=i, end=i + 1) for i in range(len(chosen)))
 
 
 def _first_supported(section: ReportSection) -> ReportSentence | None:

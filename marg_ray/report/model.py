@@ -195,6 +195,7 @@ class Report(_Part):
     created_at: datetime | None = None
     finished_at: datetime | None = None
     summary: tuple[ReportSentence, ...] = ()
+    summary_blocks: tuple[ReportBlock, ...] = ()
     sections: tuple[ReportSection, ...] = ()
     references: tuple[Reference, ...] = ()
     evidence: tuple[ReportEvidence, ...] = ()
