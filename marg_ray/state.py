@@ -354,8 +354,9 @@ def _chosen(state: ResearchState, section: SectionState, found: SearchDone) -> t
     known = {r.hit.location for r in section.reads}
     rounds = max((s.iteration for s in section.searches), default=1)
     room = READS_PER_SECTION[depth] * rounds - len(section.reads)
-    fresh = [h for h in found.hits if h.location not in known and h.location not in state.unavailable]
-    return tuple(ReadSlot(hit=h) for h in fresh[: max(0, min(READS_PER_QUERY[depth], room))])
+    fresh = {h.location: h for h in reversed(found.hits) if h.location not in known | state.unavailable.keys()}
+    best = list(reversed(fresh.values()))
+    return tuple(ReadSlot(hit=h) for h in best[: max(0, min(READS_PER_QUERY[depth], room))])
 
 
 def _read(state: ResearchState, read: SourceRead) -> ResearchState:
@@ -552,9 +553,12 @@ def _noted(state: ResearchState, failed: TaskFailed, what: str) -> ResearchState
 
 def _draft_failed(state: ResearchState, failed: TaskFailed) -> ResearchState:
     section = state.sections[failed.section]
-    if section.draft is not None:  # an earlier revision stands
-        back = section.draft.revision
-        return _section(state, section.model_copy(update={"wanted": back, "failure": failed.detail}))
+    if section.draft is not None:  # the earlier text stands, as the revision that failed: numbers only rise
+        stands = {"revision": section.wanted}
+        changes: dict[str, object] = {"draft": section.draft.model_copy(update=stands), "failure": failed.detail}
+        if section.grounding is not None:
+            changes["grounding"] = section.grounding.model_copy(update=stands)
+        return _section(state, section.model_copy(update=changes))
     quoted = _quoted(section.model_copy(update={"failure": failed.detail}), state.evidence)
     return _section(state, quoted)
 
