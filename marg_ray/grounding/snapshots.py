@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from marg_ray.errors import SessionNotFound
+from marg_ray.files import write_whole
 from marg_ray.records import Injection, Record
 
 
@@ -110,10 +109,5 @@ class Snapshots:
 
     @staticmethod
     def _write(path: Path, text: str) -> None:
-        if path.exists():
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        with os.fdopen(handle, "wb") as out:
-            out.write(text.encode("utf-8"))
-        os.replace(name, path)
+        if not path.exists():
+            write_whole(path, text.encode("utf-8"))
