@@ -100,7 +100,7 @@ def pdf(text: Text, columns: int) -> bytes:
         canvas.drawRightString(A4[0] - margin, 12 * mm, f"{canvas.getPageNumber()}")
 
     document.addPageTemplates(PageTemplate(frames=frames, onPage=footer))
-    document.build([_flowable(piece, width) for piece in _titled(text)])
+    document.build([_flowable(piece) for piece in _titled(text)])
     return out.getvalue()
 
 
@@ -109,7 +109,7 @@ def _titled(text: Text) -> list[Piece]:
     return [Piece("heading", text.title, level=0), byline, *text.pieces]
 
 
-def _flowable(piece: Piece, width: float) -> Any:
+def _flowable(piece: Piece) -> Any:
     from reportlab.lib import colors
     from reportlab.lib.styles import ParagraphStyle
     from reportlab.platypus import Paragraph, Table
@@ -130,7 +130,7 @@ def _flowable(piece: Piece, width: float) -> Any:
             )
             return Paragraph(piece.text, style)
         case "table":
-            table = Table(piece.rows, colWidths=[width * 0.30] + [width * 0.175] * (len(piece.rows[0]) - 1))
+            table = Table(piece.rows)
             table.setStyle(
                 [
                     ("FONT", (0, 0), (-1, -1), "Times-Roman", 9),
