@@ -1,0 +1,63 @@
+"""Bytes of any kind to a `Document`, or an `Unreadable` that says why not."""
+
+from __future__ import annotations
+
+from marg_ray.errors import Unreadable
+from marg_ray.grounding.snapshots import Document
+from marg_ray.sources.parse import sniff
+from marg_ray.sources.parse.blocks import Parsed, assemble
+from marg_ray.sources.parse.sniff import SUPPORTED_SUFFIXES, media_type_of
+
+__all__ = ["SUPPORTED_SUFFIXES", "media_type_of", "parse"]
+
+MAX_UNPACKED = 60_000_000  # bytes that a packed file may unpack to
+
+
+def parse(body: bytes, *, name: str, media_type: str = "", charset: str = "") -> Document:
+    """Read a document. What it is follows from its content; `name`, `media_type` and `charset` are hints.
+
+    Raises:
+        Unreadable: there is no document in the bytes; says why in a few words. Nothing else is raised on any bytes.
+    """
+    try:
+        body = sniff.unpack(body, name, MAX_UNPACKED)
+        kind = sniff.sniff(body, name, media_type)
+        return assemble(_read(body, kind, name, media_type, charset), name=name, media_type=kind)
+    except Unreadable:
+        raise
+    except RecursionError:
+        raise Unreadable(name, "nested too deeply") from None
+    except MemoryError:
+        raise Unreadable(name, "too large: not enough memory") from None
+    except Exception as error:  # a reader's library met bytes it did not expect
+        raise Unreadable(name, f"damaged ({type(error).__name__})") from error
+
+
+def _read(body: bytes, kind: str, name: str, media_type: str, charset: str) -> Parsed:
+    """Hand over to the reader of a kind; each imports its library when first used."""
+    if kind == sniff.PDF:
+        from marg_ray.sources.parse.pdf import read_pdf
+
+        return read_pdf(body, name)
+    if kind == sniff.DOCX:
+        from marg_ray.sources.parse.docx import read_docx
+
+        return read_docx(body, name)
+    from marg_ray.sources.parse.charset import decode
+
+    decoded = decode(body, charset, html=kind == sniff.HTML)
+    if kind == sniff.HTML:
+        from marg_ray.sources.parse.html import read_html
+
+        return read_html(decoded.text, name, media_type)
+    if kind == sniff.MARKDOWN:
+        from marg_ray.sources.parse.markdown import read_markdown
+
+        return read_markdown(decoded.text)
+    if kind in (sniff.CSV, sniff.TSV):
+        from marg_ray.sources.parse.delimited import read_delimited
+
+        return read_delimited(decoded.text, tabs=kind == sniff.TSV)
+    from marg_ray.sources.parse.plain import read_plain
+
+    return read_plain(decoded.text)

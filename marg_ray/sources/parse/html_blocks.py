@@ -1,0 +1,381 @@
+"""An HTML tree to blocks in reading order: what is navigation by its markup is left out, structure is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from marg_ray.sources.parse.blocks import Block, Kind, table_rows
+from marg_ray.sources.parse.plain import read_plain
+
+_SKIPPED = frozenset(
+    "script style noscript template svg head nav iframe object embed applet canvas audio video button input select "
+    "textarea map area dialog menu link meta rp rt datalist".split()
+)
+_BLOCKS = frozenset(
+    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 "
+    "h3 h4 h5 h6 header hr html li main ol p pre search section summary table tbody td tfoot th thead tr ul caption "
+    "legend optgroup option listing xmp plaintext".split()
+)
+_SKIPPED_ROLES = frozenset(
+    "navigation search contentinfo menu menubar dialog alertdialog doc-toc doc-index tablist".split()
+)
+# Class and id words of what surrounds a text on its page. Whole words between separators.
+_FURNITURE = re.compile(
+    r"(?i)(?:^|[\s_-])(?:nav(?:bar|header|footer|igation|links?|box|_?menu)?|menu|breadcrumbs?|side-?bar|sphinxsidebar"
+    r"|toc|toctree-wrapper|table-of-contents|headerlink|headeranchor|anchor-link|site-?(?:header|footer)"
+    r"|page-?footer|global-?footer|cookies?|consent|gdpr|share|sharing|social|addthis|related(?:-?(?:posts?|articles?"
+    r"|links|content|stories))?|comments?|disqus|newsletter|subscribe|promo|adverts?|advertisement|sponsored|banner"
+    r"|pop-?up|modal|overlay|mw-editsection|editsection|mw-jump-link|noprint|skip-?(?:link|nav|to-content)|pagination"
+    r"|pager|prev-?next|navheader|navfooter|reflist|mw-references-wrap|catlinks|printfooter|vertical-navbox"
+    r"|page-?num(?:ber)?|pagebreak|fn-backref|footnote-back(?:ref)?|reference-backlink|visually-?hidden|sr-only|screen-reader-text"
+    r"|ads?)(?=$|[\s_-])"
+)
+_NEVER_FURNITURE = frozenset(("html", "body", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code"))
+_HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
+_MARK = re.compile(
+    r"^\s*[\[(]?\s*(?:\d{1,4}|[a-z]|[*†‡§]|note \d+|update|edit|citation needed|when\?|who\?|which\?)\s*[\])]?\s*$",
+    re.I,
+)
+_NOTE_TARGET = re.compile(r"(?i)#(?:cite|fn|ftn|foot|note|ref|id|end|_ftn|r)[-_]?")
+_ADMONITION = re.compile(r"(?i)^\[?(?:note|warning|caution|tip|important|danger|hint)\]?$")
+MAX_DEPTH = 200
+MAX_BLOCKS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A block, the element it came from, and the share of its letters that are links."""
+
+    block: Block
+    element: Any
+    links: float = 0.0
+
+
+class BlockWalk:
+    """Walks a tree once. `furniture` off keeps everything that is text."""
+
+    def __init__(self, *, furniture: bool = True) -> None:
+        self._furniture = furniture
+        self._out: list[Placed] = []
+        self._text: list[str] = []
+        self._linked = 0
+        self._home: Any = None
+        self._kind: Kind = "paragraph"
+        self._level = 0
+        self._lists = 0
+        self._term = ""
+
+    def walk(self, root: Any) -> list[Placed]:
+        self._total = max(1, _length(root))
+        self._block(root, 0)
+        self._flush()
+        return self._out
+
+    # -- collecting inline text ------------------------------------------------------------------------------
+
+    def _add(self, text: str | None, *, linked: bool = False) -> None:
+        if text:
+            self._text.append(text)
+            if linked:
+                self._linked += len(text.strip())
+
+    def _flush(self) -> None:
+        text = "".join(self._text)
+        if text.strip() and len(self._out) < MAX_BLOCKS:
+            block = Block(self._kind, text, level=self._level, term=self._term)
+            share = self._linked / max(1, len(text.strip()))
+            self._out.append(Placed(block, self._home, share))
+        self._text, self._linked = [], 0
+
+    def _inline(self, element: Any, depth: int, *, linked: bool = False) -> None:
+        """An element's text and children; its tail belongs to the parent."""
+        self._add(element.text, linked=linked)
+        for child in element:
+            self._child(child, depth, linked=linked)
+            self._add(child.tail, linked=linked)
+
+    def _child(self, child: Any, depth: int, *, linked: bool) -> None:
+        tag = child.tag
+        if not isinstance(tag, str) or depth > MAX_DEPTH or self._is_skipped(child, tag):
+            return
+        if tag == "br":
+            self._add("\n")
+        elif tag == "img":
+            return
+        elif tag == "q":
+            self._add("“")
+            self._inline(child, depth + 1, linked=linked)
+            self._add("”")
+        elif tag in _BLOCKS:
+            self._flush()
+            self._block(child, depth + 1)
+            self._flush()
+        elif tag == "math":
+            self._add(child.get("alttext") or child.text_content())
+        elif tag in ("sup", "a", "span") and _is_mark(child, tag):
+            return
+        else:
+            self._inline(child, depth + 1, linked=linked or tag == "a")
+
+    # -- blocks ----------------------------------------------------------------------------------------------
+
+    def _block(self, element: Any, depth: int) -> None:
+        tag = element.tag
+        saved = self._kind, self._level, self._home, self._lists
+        self._home = element
+        if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
+            self._kind, self._level = "heading", int(tag[1])
+            self._inline(element, depth)
+        elif tag in ("pre", "listing", "xmp", "plaintext"):
+            self._code(element)
+        elif tag == "table":
+            self._table(element, depth)
+        elif tag == "dl":
+            self._definitions(element, depth)
+        elif tag in ("ul", "ol"):
+            self._lists += 1
+            self._inline(element, depth)
+            self._flush()
+            self._lists -= 1
+        else:
+            self._set_kind(tag)
+            self._inline(element, depth)
+        self._flush()
+        self._kind, self._level, self._home, self._lists = saved
+
+    def _set_kind(self, tag: str) -> None:
+        if tag == "li":
+            self._kind, self._level = "list_item", max(0, self._lists - 1)
+        elif tag == "blockquote":
+            self._kind, self._level = "quote", 0
+        elif tag in ("figcaption", "caption"):
+            self._kind, self._level = "caption", 0
+
+    def _code(self, element: Any) -> None:
+        text = _with_breaks(element)
+        if len(text) > 3000 and len(text) * 2 > self._total:  # a whole text set in type-writer letters
+            blocks = read_plain(text).blocks
+        else:
+            blocks = [Block("code", text, term=self._term)] if text.strip() else []
+        self._out.extend(Placed(block, element) for block in blocks)
+
+    def _definitions(self, dl: Any, depth: int) -> None:
+        """Terms as parts of their own; what explains them carries them."""
+        outer, terms, fresh = self._term, [], True
+        for child in _flat(dl):
+            if child.tag == "dt":
+                if not fresh:
+                    terms, fresh = [], True
+                self._term = outer
+                before = len(self._out)
+                self._kind, self._level, self._home = "list_item", self._lists, child
+                self._inline(child, depth + 1)
+                self._flush()
+                text = " ".join(" ".join(p.block.text.split()) for p in self._out[before:])
+                if text and _is_note_number(text):
+                    del self._out[before:]
+                elif text:
+                    terms.append(text)
+            elif child.tag == "dd":
+                fresh = False
+                self._term = ", ".join(terms)[:200]
+                self._kind, self._level, self._home = "paragraph", 0, child
+                self._block(child, depth + 1)
+        self._term = outer
+
+    def _table(self, table: Any, depth: int) -> None:
+        caption = table.find("caption")
+        if caption is not None:
+            self._child(caption, depth + 1, linked=False)
+            self._flush()
+        rows = list(_table_cells(table))
+        if _is_layout(table, rows):
+            self._layout(table, rows, depth)
+            return
+        grid = _grid(rows)
+        header = _header_depth(table, rows)
+        if header > 1:
+            grid = [_merged(grid[:header]), *grid[header:]]
+        for block in table_rows(grid, header=header > 0):
+            self._out.append(Placed(Block(block.kind, block.text, term=self._term), table, _link_share(table)))
+
+    def _layout(self, table: Any, rows: list[list[Any]], depth: int) -> None:
+        """A table used to place things: its cells are read one after the other."""
+        cells = [c for row in rows for c in row]
+        lead = next((c for c in cells if c.tag == "th" and _ADMONITION.match(c.text_content().strip())), None)
+        for cell in cells:
+            if cell is lead:
+                continue
+            self._home = cell
+            self._kind, self._level = "paragraph", 0
+            self._inline(cell, depth + 1)
+            self._flush()
+
+    def _is_skipped(self, element: Any, tag: str) -> bool:
+        if tag in _SKIPPED:
+            return True
+        if element.get("hidden") is not None or _HIDDEN.search(element.get("style") or ""):
+            return tag not in ("body", "main", "article")
+        if element.get("role", "").lower() in _SKIPPED_ROLES:
+            return True
+        if not self._furniture:
+            return False
+        if tag in ("footer", "aside"):
+            return not _has_own_heading_and_prose(element) if tag == "aside" else True
+        if tag in _NEVER_FURNITURE:
+            return False
+        marks = f"{element.get('class') or ''} {element.get('id') or ''}"
+        if marks == " " or not _FURNITURE.search(marks):
+            return False
+        # A page may hang such a word on the element that holds the text itself.
+        return tag not in ("div", "section", "table", "form") or _length(element) * 2 < self._total
+
+
+def _is_mark(element: Any, tag: str) -> bool:
+    """A footnote or reference mark, or a wiki's editing mark: artefacts of the page, not of the text."""
+    classes = (element.get("class") or "").lower()
+    if "footnote-ref" in classes or "footnote-reference" in classes or "noteref" in classes or "reference" == classes:
+        return len(element.text_content()) < 40 and (tag != "a" or _MARK.match(element.text_content()) is not None)
+    if tag == "sup":
+        text = element.text_content()
+        link = element.find(".//a")
+        if "noprint" in classes or "plainlinks" in classes or "reference" in classes:
+            return True
+        return link is not None and "#" in (link.get("href") or "") and _MARK.match(text) is not None
+    if tag == "a" and element.get("href", "").startswith("#"):
+        text = element.text_content().strip()
+        return text in ("¶", "#", "§", "↩", "^", "🔗", "") or (
+            bool(_NOTE_TARGET.match(element.get("href"))) and bool(re.fullmatch(r"[\[(]\d{1,4}[\])]", text))
+        )
+    return False
+
+
+def _is_note_number(text: str) -> bool:
+    return re.fullmatch(r"[\[(]?\d{1,4}[\])]?", text.strip()) is not None
+
+
+def _with_breaks(element: Any) -> str:
+    out = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str):
+            out.append("\n" if child.tag == "br" else _with_breaks(child))
+        out.append(child.tail or "")
+    return "".join(out)
+
+
+def _flat(dl: Any) -> Iterator[Any]:
+    """A definition list's terms and explanations, which may be grouped in divs."""
+    for child in dl:
+        if child.tag in ("dt", "dd"):
+            yield child
+        elif child.tag in ("div", "dl"):
+            yield from _flat(child)
+
+
+def _table_cells(table: Any) -> Iterator[list[Any]]:
+    for section in table:
+        if section.tag == "tr":
+            yield [c for c in section if c.tag in ("td", "th")]
+        elif section.tag in ("thead", "tbody", "tfoot"):
+            for tr in section:
+                if tr.tag == "tr":
+                    yield [c for c in tr if c.tag in ("td", "th")]
+
+
+def _is_layout(table: Any, rows: list[list[Any]]) -> bool:
+    """Whether a table places things on the page rather than relating figures."""
+    cells = [c for row in rows for c in row]
+    if table.get("role") in ("presentation", "none") or not cells:
+        return True
+    if table.find(".//table") is not None:
+        return True
+    width = max(len(row) for row in rows)
+    if width < 2 or (len(rows) == 1 and not any(c.tag == "th" for c in cells)):
+        return True
+    if len(cells) <= 4 and any(c.tag == "th" and _ADMONITION.match(c.text_content().strip()) for c in cells):
+        return True
+    texts = [len(c.text_content()) for c in cells]
+    if sum(texts) > 500 * len(cells) or table.find(".//h2") is not None:
+        return True
+    # Line numbers beside code.
+    return len(cells) == 2 and table.find(".//pre") is not None
+
+
+def _grid(rows: list[list[Any]]) -> list[list[str]]:
+    """Cell texts with spans filled in: a cell that spans rows is repeated in each."""
+    grid: list[list[str]] = []
+    hanging: dict[int, tuple[int, str]] = {}
+    for row in rows:
+        out: list[str] = []
+        for cell in row:
+            while len(out) in hanging:
+                out.append(_hang(hanging, len(out)))
+            text = _cell_text(cell)
+            columns, down = _span(cell, "colspan"), _span(cell, "rowspan")
+            for i in range(columns):
+                if down > 1:
+                    hanging[len(out)] = (down - 1, text if i == 0 else "")
+                out.append(text if i == 0 else "")
+        while len(out) in hanging:
+            out.append(_hang(hanging, len(out)))
+        grid.append(out)
+    return grid
+
+
+def _hang(hanging: dict[int, tuple[int, str]], column: int) -> str:
+    left, text = hanging[column]
+    if left <= 1:
+        del hanging[column]
+    else:
+        hanging[column] = (left - 1, text)
+    return text
+
+
+def _span(cell: Any, name: str) -> int:
+    value = (cell.get(name) or "1").strip()
+    return max(1, min(int(value), 60)) if value.isascii() and value.isdigit() else 1
+
+
+def _cell_text(cell: Any) -> str:
+    return " ".join(p.block.text for p in BlockWalk(furniture=False).walk(cell))
+
+
+def _header_depth(table: Any, rows: list[list[Any]]) -> int:
+    """How many of the first rows name the columns."""
+    head = table.find("thead")
+    if head is not None:
+        return min(sum(1 for tr in head if tr.tag == "tr"), len(rows) - 1, 3)
+    depth = 0
+    for row in rows[:3]:
+        if row and all(c.tag == "th" for c in row):
+            depth += 1
+        else:
+            break
+    return min(depth, len(rows) - 1)
+
+
+def _merged(rows: list[list[str]]) -> list[str]:
+    """Stacked column names as one: "Output" above "2021" becomes "Output 2021"."""
+    width = max(len(r) for r in rows)
+    names = []
+    for i in range(width):
+        seen = [r[i] for r in rows if i < len(r) and r[i]]
+        names.append(" ".join(dict.fromkeys(seen)))
+    return names
+
+
+def _length(element: Any) -> int:
+    return len(element.text_content())
+
+
+def _link_share(element: Any) -> float:
+    total = _length(element)
+    return sum(_length(a) for a in element.iter("a")) / total if total else 0.0
+
+
+def _has_own_heading_and_prose(element: Any) -> bool:
+    """An aside that is part of the text (a note, a box), not a list of links."""
+    return _length(element) > 60 and _link_share(element) < 0.3 and element.find(".//p") is not None
