@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from marg_ray.grounding.citations import number_sources
 from marg_ray.records import (
     Analysis,
     Answerability,
@@ -90,11 +91,12 @@ def build_report(inputs: ReportInputs) -> Report:
     known = _known_evidence(inputs)
     written = [_section(section, inputs, known) for section in inputs.plan.sections]
     summary, summary_blocks = _summary(inputs, known, written)
-    numbers = _number_sources((*summary, *(s for w in written for s in w.sentences)), known)
+    ordered = (*summary, *(s for w in written for s in w.sentences))
+    numbers = number_sources((Sentence(text=s.text, citations=s.citations) for s in ordered), known)
     sections = tuple(w.model_copy(update={"sentences": _numbered(w.sentences, numbers, known)}) for w in written)
     disagreements = tuple(_disagreements(inputs.analysis, known))
     findings = tuple(_findings(inputs.analysis, known))
-    used = _used_evidence((*summary, *(s for w in written for s in w.sentences)), disagreements, findings)
+    used = _used_evidence(ordered, disagreements, findings)
     last = inputs.reviews[-1] if inputs.reviews else None
     return Report(
         session_id=inputs.session_id,
@@ -203,12 +205,6 @@ def _first_supported(section: ReportSection) -> ReportSentence | None:
 
 
 # ---- numbers and what they stand for
-
-
-def _number_sources(sentences: Iterable[ReportSentence], known: Mapping[str, Evidence]) -> dict[str, int]:
-    """Reference numbers by source id, from 1 without holes, in order of first use."""
-    order = dict.fromkeys(known[c].source for s in sentences for c in s.citations)
-    return {source: number for number, source in enumerate(order, 1)}
 
 
 def _numbered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from marg_ray.records import ReportStatus
 from marg_ray.report import wording
@@ -137,13 +138,15 @@ def _prose(piece: Piece) -> str:
     return lead + _runs(piece.runs)
 
 
-def _runs(runs: Iterable[Run]) -> str:
+def _runs(runs: Sequence[Run]) -> str:
+    """The sentences in a row; where the next run would show the same marks, they wait for its end."""
     text = ""
-    for run in runs:
+    for run, following in zip_longest(runs, runs[1:]):
         for line in run.lines:
             words = plain(line.nodes)
-            text += (gap_between(text[-1:], words[:1]) if text else "") + inline_markdown(line.nodes)
-        text += marks(run)
+            text += gap_between(text[-1:], words[:1]) + inline_markdown(line.nodes)
+        again = following is not None and not run.flag and not following.flag
+        text += "" if again and following.numbers == run.numbers else marks(run)
     return text
 
 

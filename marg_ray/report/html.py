@@ -1,0 +1,132 @@
+"""The report as one HTML file that asks nothing of the network and lets no foreign script run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from marg_ray.records import Verdict
+from marg_ray.report import wording
+from marg_ray.report.html_views import Views
+from marg_ray.report.model import Report
+from marg_ray.report.text import direction, one_line
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def to_html(report: Report) -> str:
+    """The whole page. Every citation mark opens its passages, source, verdict and reason, also without scripts."""
+    css, script = _asset("report.css"), _asset("report.js")
+    views = Views(report)
+    context = {
+        "report": report,
+        "direction": direction(report.language),
+        "policy": _policy(css, script),
+        "css": Markup(css),
+        "script": Markup(script),
+        **_front(report),
+        **_body(report, views),
+        **_back(report, views),
+    }
+    return _environment().get_template("report.html.j2").render(context)
+
+
+def _front(report: Report) -> dict[str, Any]:
+    question = one_line(report.question)
+    counts = wording.verdict_counts(report)
+    return {
+        "question": "" if question == report.title else question,
+        "disclosure": wording.disclosure(report),
+        "status": wording.status(report),
+        "nearest": wording.nearest_notice(report),
+        "counts": [(v.value, wording.VERDICT_NAMES[v], counts[v]) for v in Verdict if counts[v]],
+        "extras": list(_extras(report)),
+    }
+
+
+def _extras(report: Report) -> Iterator[tuple[str, str]]:
+    if report.contradictions:
+        yield "disagreements", "Where the sources disagree"
+    if report.gaps or report.unknowns:
+        yield "unanswered", "Not answered"
+    if report.references:
+        yield "references", "References"
+    yield "checks", "How it was checked"
+
+
+def _body(report: Report, views: Views) -> dict[str, Any]:
+    summary = views.summary()
+    sections = [views.section(s) for s in report.sections]
+    return {"summary": summary, "sections": sections, "disagreements": list(_disagreements(report, views))}
+
+
+def _disagreements(report: Report, views: Views) -> Iterator[dict[str, Any]]:
+    for box in report.contradictions:
+        sides = []
+        for side in box.sides:
+            quote, source = views.evidence(side.evidence)
+            sides.append({"value": side.value, "date": side.date, "quote": quote, "source": source})
+        yield {"subject": box.subject, "note": one_line(box.note), "sides": sides}
+
+
+def _back(report: Report, views: Views) -> dict[str, Any]:
+    cited = {r.source for r in report.references}
+    titles = {s.id: s.title for s in report.sections}
+    unanswered = [(titles.get(g.section, g.section), one_line(g.reason)) for g in report.gaps]
+    return {
+        "unanswered": unanswered + [("", one_line(u)) for u in report.unknowns],
+        "references": [views.source(r.source, with_quotes=True) for r in report.references],
+        "uncited": [views.source(s.id) for s in report.sources if s.id not in cited],
+        "scores": [(n.capitalize(), v) for n, v in report.scores.model_dump().items()] if report.scores else [],
+        "check_summary": wording.check_summary(report),
+        "usage": wording.usage_text(report.usage),
+        "by_role": list(report.usage.by_role.items()),
+        "duration": wording.duration(report.usage.wall_seconds),
+        "money": wording.money,
+        "issues": [
+            {
+                "kind": i.kind.value.replace("_", " "),
+                "severity": i.severity,
+                "section": titles.get(i.section, ""),
+                "detail": one_line(i.detail),
+            }
+            for i in report.issues
+        ],
+        "notes": [(titles.get(n.section, ""), one_line(n.text)) for n in report.notes],
+        "trace": report.trace,
+    }
+
+
+def _policy(css: str, script: str) -> str:
+    """Nothing may be loaded; only our own style and script, named by their hashes, may run."""
+    return (
+        f"default-src 'none'; style-src '{_hash(css)}'; script-src '{_hash(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_TEMPLATES / name).read_text("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=False
+    )
