@@ -1,0 +1,383 @@
+"""Writing a section: which quotations, in which order, as Markdown with a mark after every sentence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from marg_ray.grounding.sentences import sentence_spans
+from marg_ray.models.extractive import rules
+from marg_ray.models.extractive.facets import (
+    Facet, answer_fit, facet, names_item, path_fit, subject_fit, word_fit,
+)  # fmt: skip
+from marg_ray.models.extractive.reading import embedded_text, rivalled
+from marg_ray.models.extractive.words import contained, figures, same_statement, squeeze, term_set, word_count
+from marg_ray.models.tasks import DraftSection, EvidenceCard, FreeText
+from marg_ray.seams import Vectors
+
+CARDS = 30  # that are worth an embedding
+FLOOR = 0.80  # of the mean of the best five
+FACTOID_FLOOR = 0.88
+SHORT = 32  # words below which a paragraph joins its neighbour
+PARAGRAPH = 130  # words
+_ROW = re.compile(r"^[^\n:;]{1,80}: [^\n;]*(?:; [^\n:;]{1,80}: [^\n;]*)+$")
+
+
+@dataclass(frozen=True)
+class Card:
+    """A piece of evidence taken apart for printing."""
+
+    number: int
+    source: str
+    title: str
+    path: tuple[str, ...]
+    start: int
+    end: int
+    sentences: tuple[str, ...]
+    label: str = ""  # a defined term that stood before the sentences
+    rows: bool = False  # the sentences are table rows
+    items: int = 0  # so many sentences at the end are items of a list
+    score: float = 0.0
+    published: str = ""
+    relevance: float = 0.0
+
+    @property
+    def heading(self) -> str:
+        return self.path[-1] if self.path else ""
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.sentences)
+
+    @property
+    def size(self) -> int:
+        return word_count(self.text)
+
+
+@dataclass(frozen=True)
+class Drafting:
+    """What drafting prepared for the embedder: the query, the other sections' titles, then every sentence."""
+
+    facet: Facet
+    cards: tuple[Card, ...]
+    others: tuple[str, ...]
+    words: int
+    texts: tuple[str, ...]
+
+
+def prepare(task: DraftSection) -> Drafting:
+    """Take the evidence apart and leave out what a review found fault with. Pure CPU."""
+    wanted = facet(task.question, task.section_title, task.queries, (c.source_title for c in task.evidence))
+    banned = _banned(task)
+    cards = [c for c in (_card(e, banned) for e in task.evidence) if c.sentences]
+    cards = _on_subject(cards, wanted)
+    if len(cards) > CARDS:
+        cards.sort(key=lambda c: -_by_words(wanted, c))
+        cards = cards[:CARDS]
+    others = tuple(t for t in task.other_sections if t != task.section_title)
+    texts = (wanted.query, *others, *(embedded_text(c.heading, s) for c in cards for s in c.sentences))
+    return Drafting(wanted, tuple(cards), others, task.words, texts)
+
+
+def _banned(task: DraftSection) -> frozenset[str]:
+    """Sentences of the previous draft that the feedback names."""
+    if not task.feedback:
+        return frozenset()
+    said = [squeeze(f).casefold() for f in task.feedback]
+    return frozenset(
+        s for s in (squeeze(t) for t in plain_sentences(task.previous)) if len(s) > 12 and any(s.casefold() in f for f in said)
+    )
+
+
+_MARK = re.compile(r"\s*\[\d+\]")
+
+
+def plain_sentences(markdown: str) -> list[str]:
+    """The sentences of a draft without marks, labels and bullets."""
+    out: list[str] = []
+    for line in markdown.splitlines():
+        text = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", line)
+        text = re.sub(r"^\*\*[^*]+\*\*\s*", "", text)
+        pieces = re.split(r"(?:\s*\[\d+\])+\s*", text)
+        out.extend(squeeze(p) for p in pieces if p.strip())
+    return out
+
+
+def _card(evidence: EvidenceCard, banned: frozenset[str]) -> Card:
+    path = tuple(h for h in evidence.heading.split(" > ") if h)
+    base = Card(
+        evidence.number, evidence.source_id, evidence.source_title, path, evidence.start, evidence.end, (),
+        published=evidence.published, relevance=evidence.relevance,
+    )  # fmt: skip
+    lines = [squeeze(x) for x in evidence.quote.split("\n") if x.strip()]
+    if lines and all(_ROW.match(x) for x in lines):
+        return replace(base, sentences=tuple(x for x in lines if x not in banned), rows=True)
+    blocks = [b for b in re.split(r"\n\s*\n", evidence.quote) if b.strip()]
+    label = ""
+    if len(blocks) > 1 and _is_label(blocks[0]):
+        label, blocks = squeeze(blocks[0]), blocks[1:]
+    if len(blocks) > 1 and blocks[0].rstrip().endswith(":"):
+        head, *rest = [squeeze(b) for b in blocks]
+        return replace(base, sentences=(*_sentences(head), *rest), items=len(rest), label=label)
+    sentences = [s for b in blocks for s in _sentences(b)]
+    return replace(base, sentences=_without(sentences, banned), label=label)
+
+
+def _is_label(block: str) -> bool:
+    """Whether a line is a term that the next paragraph explains."""
+    short = word_count(block) <= 3 or (word_count(block) <= 7 and not rules.has_verb(block))
+    return short and not rules.ends_properly(block) and block.rstrip()[-1] not in ":,;"
+
+
+def _sentences(text: str) -> list[str]:
+    return [squeeze(text[a:b]) for a, b in sentence_spans(text)]
+
+
+def _without(sentences: list[str], banned: frozenset[str]) -> tuple[str, ...]:
+    """Drop banned sentences, and those that would then start without what they refer to."""
+    kept: list[str] = []
+    broken = False
+    for sentence in sentences:
+        if sentence in banned or sentence.rstrip(".") in banned:
+            broken = True
+            continue
+        if broken and not rules.stands_alone(sentence):
+            continue
+        broken = False
+        kept.append(sentence)
+    return tuple(kept)
+
+
+def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
+    """Where a source is titled as the question's subject, another source must name that subject itself."""
+    asked = f"{wanted.query} {wanted.title}".casefold()
+    own = {c.source for c in cards if len(bare_title(c.title)) > 3 and bare_title(c.title).casefold() in asked}
+    if not own or not wanted.subject:
+        return cards
+    return [
+        c for c in cards
+        if c.source in own or subject_fit(wanted, f"{c.title} {' '.join(c.path)} {c.text}") >= 0.99
+    ]  # fmt: skip
+
+
+def bare_title(title: str) -> str:
+    return squeeze(re.sub(r"\s*\([^)]*\)\s*$", "", title))
+
+
+def _by_words(wanted: Facet, card: Card) -> float:
+    return _sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path)
+
+
+def compose(work: Drafting, vectors: Vectors) -> FreeText:
+    """Choose, order and print. Pure CPU."""
+    cards = _scored(work, vectors)
+    chosen = _choose(cards, work)
+    if not chosen:
+        return FreeText(markdown="")
+    return FreeText(markdown=_print(_ordered(chosen, work.facet), work.facet))
+
+
+def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
+    """Cards with their scores, without the ends that belong to another section."""
+    wanted, n = work.facet, 1 + len(work.others)
+    cosines = vectors[n:] @ vectors[:n].T if len(vectors) > n else None
+    top = max((c.relevance for c in work.cards), default=0.0) or 1.0
+    out: list[Card] = []
+    at = 0
+    for card in work.cards:
+        rows = cosines[at : at + len(card.sentences)] if cosines is not None else []
+        at += len(card.sentences)
+        values = []
+        for sentence, row in zip(card.sentences, rows, strict=True):
+            others = [] if wanted.item else [float(x) - 0.02 for x in row[1:]]
+            values.append(0.60 * rivalled(float(row[0]), others) + _sentence_words(wanted, sentence))
+        card, values = _trimmed(card, values)
+        best = sorted(values, reverse=True)[:2]
+        score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
+        out.append(replace(card, score=score + _card_bonus(wanted, card) + 0.06 * card.relevance / top))
+    return out
+
+
+def _sentence_words(wanted: Facet, text: str) -> float:
+    own, everything, cues = word_fit(wanted, text, {})
+    return 0.15 * own + 0.10 * everything + 0.08 * cues + 0.05 * answer_fit(wanted, text)
+
+
+def _card_bonus(wanted: Facet, card: Card) -> float:
+    bonus = 0.13 * path_fit(wanted, card.path)
+    bonus -= 0.12 * (1 - subject_fit(wanted, f"{card.title} {card.heading} {card.text}"))
+    if wanted.heading and card.heading.casefold() == wanted.heading.casefold():
+        bonus += 0.10
+    if wanted.item and not names_item(f"{card.label} {card.title} {' '.join(card.path)} {card.text}", wanted.item):
+        bonus -= 0.30
+    if wanted.item and card.label and names_item(card.label, wanted.item):
+        bonus += 0.15
+    return bonus
+
+
+def _trimmed(card: Card, values: list[float]) -> tuple[Card, list[float]]:
+    """Cut weak sentences off the ends of a run, where what is left stands alone."""
+    if card.rows or card.items or len(values) < 2:
+        return card, values
+    first, last = 0, len(values)
+    weak = 0.62 * max(values)
+    while last - first > 1 and values[last - 1] < weak:
+        last -= 1
+    while not card.label and last - first > 1 and values[first] < weak and rules.stands_alone(card.sentences[first + 1]):
+        first += 1
+    return replace(card, sentences=card.sentences[first:last]), values[first:last]
+
+
+def _choose(cards: list[Card], work: Drafting) -> list[Card]:
+    ranked = sorted(cards, key=lambda c: (-c.score, c.number))
+    if not ranked:
+        return []
+    top = [c.score for c in ranked[:5]]
+    norm = sum(top) / len(top)
+    floor = FACTOID_FLOOR if work.facet.factoid else FLOOR
+    room = min(work.words, 160) if work.facet.factoid else work.words
+    kept: list[Card] = []
+    used = 0
+    for card in ranked:
+        if kept and (card.score < floor * norm or used >= room):
+            break
+        fresh = _fresh(card, kept)
+        if not fresh.sentences or (kept and used + fresh.size > room * 1.15):
+            continue
+        kept.append(fresh)
+        used += fresh.size
+    return kept
+
+
+def _fresh(card: Card, kept: list[Card]) -> Card:
+    """The card without what is said already; nothing where its beginning goes."""
+    said = [s for k in kept for s in k.sentences]
+    repeated = [any(same_statement(s, t) for t in said) for s in card.sentences]
+    if not any(repeated):
+        return card
+    if repeated[0] or card.items:
+        rest = [s for s, r in zip(card.sentences, repeated, strict=True) if not r]
+        whole = not card.items and rest and sum(map(word_count, rest)) >= 12 and rules.stands_alone(rest[0])
+        return replace(card, sentences=tuple(rest) if whole else (), label=card.label if whole else "")
+    return replace(card, sentences=card.sentences[: repeated.index(True)])
+
+
+def _ordered(cards: list[Card], wanted: Facet) -> list[Card]:
+    """Sources by their best card, each in its own order; the short answer to a factoid comes before all."""
+    best: dict[str, float] = {}
+    for card in cards:
+        best[card.source] = max(best.get(card.source, -1.0), card.score)
+    ordered = sorted(cards, key=lambda c: (-best[c.source], c.source, c.start))
+    if wanted.factoid:
+        first = max(cards, key=lambda c: c.score)
+        ordered = [first, *(c for c in ordered if c is not first)]
+    return ordered
+
+
+# ---- printing
+
+
+def _print(cards: list[Card], wanted: Facet) -> str:
+    labels = _labels(cards, wanted)
+    paragraphs: list[str] = []
+    size, previous = 0, None
+    for card, label in zip(cards, labels, strict=True):
+        if card.rows or card.items:
+            paragraphs.append(_listed(card, label))
+            previous, size = None, 0
+            continue
+        text = _marked(card.sentences, card.number)
+        joins = (
+            previous is not None and not label and previous.source == card.source and size + card.size <= PARAGRAPH
+            and (previous.path == card.path or card.size < SHORT or size < SHORT)
+        )  # fmt: skip
+        if joins:
+            paragraphs[-1] += " " + text
+            size += card.size
+        else:
+            paragraphs.append(f"**{label}** {text}" if label else text)
+            size = card.size
+        previous = card
+    return "\n\n".join(paragraphs)
+
+
+def _labels(cards: list[Card], wanted: Facet) -> list[str]:
+    """The bold run-in name before each card, "" where none is needed."""
+    sources = {c.source for c in cards}
+    walked = _walked(cards, wanted)
+    out: list[str] = []
+    last = ("", "")
+    for card in cards:
+        label = ""
+        if card.label and card.label.casefold() != wanted.title.casefold():
+            label = card.label
+        elif (card.source, card.heading) in walked:
+            label = card.heading
+        elif len(sources) > 1 and card.source != last[0] and _names_source(card, cards):
+            label = _source_label(card)
+        if label and (card.source, label) == last:
+            label = ""
+        last = (card.source, label or (last[1] if card.source == last[0] else ""))
+        out.append(_dotted(label) if label else "")
+    return out
+
+
+def _walked(cards: list[Card], wanted: Facet) -> set[tuple[str, str]]:
+    """(source, heading) of cards that stand under sibling headings of one parent that fits the facet."""
+    families: dict[tuple[str, tuple[str, ...]], set[str]] = {}
+    for card in cards:
+        if len(card.path) >= 3:
+            families.setdefault((card.source, card.path[:-1]), set()).add(card.heading)
+    return {
+        (source, heading)
+        for (source, parent), below in families.items()
+        if len(below) >= 2 and (path_fit(wanted, parent) >= 0.6 or len(parent) >= 3)
+        for heading in below
+    }
+
+
+def _names_source(card: Card, cards: list[Card]) -> bool:
+    """Whether a reader needs the source's title: it is short, and the text does not say it."""
+    title = bare_title(card.title)
+    if word_count(title) > 6:
+        return _disagrees(card, cards)
+    return contained(term_set(title), term_set(card.sentences[0])) < 0.99
+
+
+def _disagrees(card: Card, cards: list[Card]) -> bool:
+    """Whether another source says nearly the same with other figures."""
+    for other in cards:
+        if other.source == card.source:
+            continue
+        for mine in card.sentences:
+            for theirs in other.sentences:
+                a, b = term_set(mine), term_set(theirs)
+                close = contained(min(a, b, key=len), max(a, b, key=len)) >= 0.5 and min(len(a), len(b)) >= 5
+                if close and figures(mine) and figures(theirs) and figures(mine) != figures(theirs):
+                    return True
+    return False
+
+
+def _source_label(card: Card) -> str:
+    title = bare_title(card.title)
+    return f"{title} ({card.published[:10]})" if card.published else title
+
+
+def _dotted(label: str) -> str:
+    text = label.replace("*", "").strip()
+    return text if text.endswith((".", "?", "!", ":")) else f"{text}."
+
+
+def _marked(sentences: tuple[str, ...], number: int) -> str:
+    return " ".join(f"{s if rules.ends_properly(s) else s + '.'} [{number}]" for s in sentences)
+
+
+def _listed(card: Card, label: str) -> str:
+    head = f"**{label}** " if label else ""
+    if card.rows:
+        bullets = "\n".join(f"- {row} [{card.number}]" for row in card.sentences)
+        return f"{head.strip()}\n\n{bullets}" if head else bullets
+    intro = card.sentences[: len(card.sentences) - card.items]
+    rest = card.sentences[len(intro) :]
+    lead = " ".join(f"{s} [{card.number}]" for s in intro)
+    return f"{head}{lead}\n\n" + "\n".join(f"- {item} [{card.number}]" for item in rest)

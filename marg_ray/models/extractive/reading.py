@@ -1,0 +1,286 @@
+"""Reading: from one document, the runs of sentences that answer one section, word for word."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from marg_ray.models.extractive import rules
+from marg_ray.models.extractive.clauses import Kind
+from marg_ray.models.extractive.facets import Facet, answer_fit, facet, heading_fit, names_item, path_fit, rivals, subject_fit, word_fit
+from marg_ray.models.extractive.units import Group, Unit, groups_at, outline, subtrees, with_units
+from marg_ray.models.extractive.words import is_english, same_statement, squeeze, term_set, word_count
+from marg_ray.models.tasks import ClaimIdea, ClaimIdeas, ExtractClaims
+from marg_ray.seams import Vectors
+
+EMBEDDED = 24  # sentences of one document that are worth an embedding
+GROUPS = 14  # headings of one document that are looked into
+RUN_SENTENCES = 4
+RUN_WORDS = 110
+FLOOR = 0.78  # of the mean of the best five runs
+LEAST = 0.30  # below this a run does not speak of the facet at all
+_LEADING = frozenset({Kind.WHAT, Kind.WHO, Kind.WHEN, Kind.WHERE, Kind.NUMBER})  # what an article says first
+_WALKED = range(2, 10)  # child headings of a subtree walk
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence that may be quoted, with what its words say about it."""
+
+    unit: Unit
+    group: int
+    passage: float
+    heading: float
+    words: float
+    rest: float  # bonuses and penalties that need no embedding
+    junk: bool
+    alone: bool
+
+    @property
+    def before(self) -> float:
+        """The rank by words, which decides what is embedded."""
+        return self.words + 0.3 * self.passage + 0.15 * self.heading + self.rest
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What reading a document prepared for the embedder: the facet's query, its `rivals`, then the chosen sentences."""
+
+    facet: Facet
+    groups: tuple[Group, ...]
+    candidates: tuple[Candidate, ...]
+    chosen: tuple[int, ...]
+    texts: tuple[str, ...]
+    rivals: int
+    walked: frozenset[int]  # groups that are children of a heading which names the facet
+    max_claims: int
+    texts_of: tuple[tuple[int, str], ...]  # where each group starts, and its text
+
+    def text_at(self, start: int, end: int) -> str:
+        """The document's own text between two offsets of one group."""
+        base, text = max((t for t in self.texts_of if t[0] <= start), key=lambda t: t[0])
+        return text[start - base : end - base]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive sentences of one group."""
+
+    first: int  # index of a candidate
+    last: int
+    score: float
+    words: int
+    group: int
+
+
+def prepare(task: ExtractClaims) -> Reading:
+    """Rank the document's sentences by words, and say which to embed. Pure CPU."""
+    document = task.document
+    wanted = facet(task.question, task.section_title, task.queries, (task.source_title,))
+    groups = outline(document)
+    best = max((p.score for p in task.passages), default=0.0) or 1.0
+    spans = sorted(task.passages, key=lambda p: -p.score)
+    fits = [path_fit(wanted, g.path) for g in groups]
+    picked, walked = _groups(wanted, groups, fits, [(p.start, p.end) for p in spans])
+    opened = tuple(with_units(document, groups[i], 60 if i in walked else 120) for i in picked)
+    english = wanted.english and is_english(document.text[:2000])
+    rarity = _rarity(opened)
+    candidates = []
+    for g, (index, group) in enumerate(zip(picked, opened, strict=True)):
+        own_title = index == 0 and len(group.path) <= 1
+        for unit in group.units:
+            passage = max((p.score / best for p in spans if p.start < unit.end and unit.start < p.end), default=0.0)
+            about = subject_fit(wanted, f"{task.source_title} {group.heading} {unit.term} {unit.text}")
+            found = _candidate(unit, g, wanted, rarity, passage, fits[index], english, lead=own_title)
+            candidates.append(replace(found, rest=found.rest - 0.12 * (1 - about)))
+    chosen = sorted(range(len(candidates)), key=lambda i: -candidates[i].before)
+    usable = [i for i in chosen if not candidates[i].junk and (not wanted.item or _about(candidates[i], opened, wanted))]
+    usable = usable[:EMBEDDED]
+    others = rivals(task.question, wanted, (task.source_title,))
+    texts = [wanted.query, *others] + [embedded_text(opened[candidates[i].group].heading, candidates[i].unit.text) for i in usable]
+    return Reading(
+        wanted, opened, tuple(candidates), tuple(usable), tuple(texts), len(others),
+        frozenset(g for g, i in enumerate(picked) if i in walked), task.max_claims,
+        tuple((g.start, document.text[g.start : g.end]) for g in opened),
+    )  # fmt: skip
+
+
+def embedded_text(heading: str, sentence: str) -> str:
+    """What stands for a sentence in embedding space. The document's title would make all its sentences alike."""
+    return f"{heading}: {sentence}" if heading else sentence
+
+
+def _groups(
+    wanted: Facet, groups: list[Group], fits: list[float], spans: list[tuple[int, int]]
+) -> tuple[list[int], frozenset[int]]:
+    """Where to look: the passages' groups, those whose heading fits, and the children of a heading that fits."""
+    found = groups_at(groups, spans)
+    walked: set[int] = set()
+    for path, below in subtrees(groups).items():
+        if len(path) > 1 and len(below) in _WALKED and heading_fit(wanted, path[-1]) >= 0.7:
+            walked.update(below)
+    fitting = [i for i in sorted(range(len(groups)), key=lambda i: -fits[i]) if fits[i] >= 0.7]
+    picked = list(dict.fromkeys([*fitting[: GROUPS // 2], *found]))[:GROUPS]
+    return sorted({*picked, *sorted(walked)[:GROUPS]}), frozenset(walked)
+
+
+def _rarity(groups: tuple[Group, ...]) -> dict[str, float]:
+    """Inverse document frequency of each stem over the sentences at hand."""
+    counts: Counter[str] = Counter()
+    total = 1
+    for group in groups:
+        for unit in group.units:
+            counts.update(term_set(unit.text))
+            total += 1
+    return {t: math.log(1 + total / (1 + n)) / math.log(1 + total) for t, n in counts.items()}
+
+
+def _candidate(
+    unit: Unit, group: int, wanted: Facet, rarity: dict[str, float], passage: float, fit: float, english: bool,
+    *, lead: bool,
+) -> Candidate:  # fmt: skip
+    text = unit.text
+    own, everything, cues = word_fit(wanted, f"{unit.term} {text}", rarity)
+    rest = 0.08 * (lead and wanted.kind in _LEADING) + 0.05 * answer_fit(wanted, text)
+    row = unit.kind == "table_row"
+    junk = unit.kind in {"code", "caption", "heading"} or (
+        not row and rules.is_junk(text, english=english, labelled=bool(unit.term))
+    )
+    if english and not row:
+        rest -= 0.08 * (rules.is_pointer(text) or rules.is_deictic(text))
+        rest -= 0.05 * rules.is_personal(text) + 0.04 * rules.has_cross_reference(text)
+    if wanted.siblings and sum(names_item(text, n) for n in (wanted.item, *wanted.siblings)) > 1:
+        rest -= 0.12
+    alone = row or (rules.stands_alone(text, english) and not (english and rules.is_deictic(text)))
+    if unit.term_start >= 0 or (unit.term and unit.opens and unit.term in text[: len(unit.term) + 2]):
+        alone = True
+    return Candidate(unit, group, passage, fit, 0.15 * own + 0.10 * everything + 0.08 * cues, rest, junk, alone)
+
+
+def _about(candidate: Candidate, groups: tuple[Group, ...], wanted: Facet) -> bool:
+    """Whether a sentence is about the item: it, its term or its heading names it."""
+    path = groups[candidate.group].path
+    return (
+        names_item(candidate.unit.text, wanted.item)
+        or names_item(candidate.unit.term, wanted.item)
+        or any(names_item(h, wanted.item) for h in path)
+    )
+
+
+def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:
+    """Score runs with the embeddings and quote the best ones. Pure CPU."""
+    scores = _scores(reading, vectors)
+    runs = sorted(_runs(reading, scores), key=lambda r: -r.score)
+    kept: list[Run] = []
+    best_five: list[float] = []
+    for run in runs:
+        if len(kept) >= reading.max_claims:
+            break
+        if any(run.first <= k.last and k.first <= run.last for k in kept):
+            continue
+        norm = sum(best_five[:5]) / len(best_five[:5]) if best_five else run.score
+        if run.score < LEAST or run.score < FLOOR * norm:
+            break
+        if _repeats(run, kept, reading):
+            continue
+        kept.append(run)
+        best_five.append(run.score)
+    return ClaimIdeas(claims=[_claim(r, reading, scores) for r in kept])
+
+
+def _scores(reading: Reading, vectors: Vectors) -> list[float]:
+    """The score of every candidate. One without an embedding gets what its embedded neighbours suggest."""
+    wanted = reading.facet
+    n = 1 + reading.rivals
+    cosines = [rivalled(float(own), [float(x) for x in row[1:]]) for own, row in zip(
+        vectors[n:] @ vectors[0], vectors[n:] @ vectors[:n].T, strict=True)] if len(vectors) > n else []
+    known = dict(zip(reading.chosen, cosines, strict=True))
+    mean = sum(cosines) / len(cosines) if cosines else 0.3
+    by_group: dict[int, list[float]] = {}
+    for i, value in known.items():
+        by_group.setdefault(reading.candidates[i].group, []).append(value)
+    scores = []
+    for i, c in enumerate(reading.candidates):
+        group = by_group.get(c.group)
+        cosine = known.get(i, 0.8 * (sum(group) / len(group) if group else 0.9 * mean))
+        score = 0.60 * cosine + c.words + 0.12 * c.passage + 0.13 * c.heading + c.rest
+        if c.group in reading.walked:
+            score += 0.10 + 0.08 * (c.unit.order == 0)
+        if wanted.heading and c.heading == 1.0:
+            score += 0.08 + 0.04 * (c.unit.order == 0)
+        if wanted.document and wanted.heading and c.heading < 1.0:
+            score -= 0.10
+        scores.append(score)
+    return scores
+
+
+def rivalled(own: float, others: list[float]) -> float:
+    """A cosine, less what another section's is better."""
+    return own - 0.8 * max(0.0, max(others, default=0.0) - own)
+
+
+def _runs(reading: Reading, scores: list[float]) -> list[Run]:
+    """Every admissible run: starts alone, goes on without a gap, holds nothing that is no prose."""
+    wanted, candidates = reading.facet, reading.candidates
+    out: list[Run] = []
+    for first, c in enumerate(candidates):
+        if c.junk or not c.alone or (wanted.item and not _about(c, reading.groups, wanted)):
+            continue
+        total: list[float] = []
+        count = 0
+        for last in range(first, min(first + RUN_SENTENCES, len(candidates))):
+            n = candidates[last]
+            if last > first and not _continues(candidates[last - 1], n, wanted):
+                break
+            count += word_count(n.unit.text)
+            if last > first and count > RUN_WORDS:
+                break
+            total.append(scores[last])
+            if _ends_badly(candidates, last, wanted):
+                continue
+            top = sorted(total, reverse=True)
+            best = sum(top[:2]) / len(top[:2])
+            score = 0.55 * best + 0.45 * sum(total) / len(total) + 0.035 * min(2, len(total) - 1)
+            out.append(Run(first, last, score, count, c.group))
+    return out
+
+
+def _continues(a: Candidate, b: Candidate, wanted: Facet) -> bool:
+    if a.group != b.group or b.unit.order != a.unit.order + 1:
+        return False
+    if a.unit.kind == "table_row" or b.unit.kind == "table_row":
+        return a.unit.kind == b.unit.kind
+    if rules.is_junk(b.unit.text, english=wanted.english, inside=True) or b.unit.kind in {"code", "caption"}:
+        return False
+    if b.unit.part == a.unit.part:
+        return True
+    plain = a.unit.kind == b.unit.kind == "paragraph"
+    return plain and b.unit.part == a.unit.part + 1 and b.unit.term == a.unit.term and not b.unit.term_start >= 0
+
+
+def _ends_badly(candidates: tuple[Candidate, ...], last: int, wanted: Facet) -> bool:
+    """A pointer at the end of a run only sends the reader away."""
+    text = candidates[last].unit.text
+    return wanted.english and (rules.is_pointer(text) or rules.is_deictic(text)) and candidates[last].unit.order > 0
+
+
+def _repeats(run: Run, kept: list[Run], reading: Reading) -> bool:
+    mine = [reading.candidates[i].unit.text for i in range(run.first, run.last + 1)]
+    for other in kept:
+        theirs = [reading.candidates[i].unit.text for i in range(other.first, other.last + 1)]
+        if any(same_statement(a, b) for a in mine for b in theirs):
+            return True
+    return False
+
+
+def _claim(run: Run, reading: Reading, scores: list[float]) -> ClaimIdea:
+    start = reading.candidates[run.first].unit.start
+    if reading.candidates[run.first].unit.term_start >= 0:
+        start = reading.candidates[run.first].unit.term_start
+    end = reading.candidates[run.last].unit.end
+    best = max(range(run.first, run.last + 1), key=lambda i: scores[i] + 0.1 * reading.candidates[i].alone)
+    return ClaimIdea(claim=squeeze(reading.candidates[best].unit.text), quote=reading.text_at(start, end))
+
+
+__all__ = ["Kind", "Reading", "embedded_text", "finish", "prepare"]

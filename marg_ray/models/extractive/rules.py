@@ -1,0 +1,182 @@
+"""Which sentences may be quoted, and which may open a quotation. Word lists are English; the rest is for all scripts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from marg_ray.models.extractive.words import word_count
+
+_PRONOUN_START = re.compile(
+    r"""(?:He|She|It|They|This|That|These|Those|His|Her|Its|Their|Him|Them|Such|Both|Another|Neither|Either|
+    Others|Some\ others|Each\ of\ (?:these|them|those)|All\ of\ (?:these|this|them|those)|
+    (?:One|Some|Many|Most|Several|Two|Three|Few|None|Part|Half)\ of\ (?:these|those|them|which)|
+    The\ (?:former|latter|other|others|two|three|first|second|third|last|next|same|above|following|rest|
+    remaining|resulting|aforementioned|said|couple|pair|duo)
+    |The\ (?:decision|move|incident|announcement|agreement|deal|proposal|ruling|verdict|statement|letter|post|tweet|
+    video|interview|meeting|debate|vote|bill|change|changes|results?|episode|sentence|idea|claim|claims|news|measure|
+    measures|latest|attempt|comments?|remarks?|policy|trial|suspects?|victims?|perpetrators?|couple|pair|trio)(?!\ (?:of|to|by|for|in|from|who)\b))\b""",
+    re.X,
+)
+_IT_EXCEPTION = re.compile(
+    r"""It\ (?:is|was|has\ been|may\ be|can\ be|would\ be)\ (?:also\ )?(?:not\ )?(?:widely\ |generally\ |highly\ |often\ )?
+    (?:possible|impossible|recommended|important|estimated|advisable|essential|necessary|common|customary|likely|
+    unlikely|unclear|unknown|useful|difficult|easy|hard|worth|best|believed|thought|known\ that|reported\ that|
+    expected\ that|suggested|claimed|said\ that|clear\ that|true\ that)\b|That\ said|This\ (?:is\ the\ )?(?:document|manual|article|report|paper|study|guide)\b""",
+    re.X,
+)
+_CONNECTIVE = re.compile(
+    r"""(?:However|But|Also|Therefore|Then|Thus|Hence|And|Or|So|Yet|Nor|Still|Though|Instead|Otherwise|Finally|
+    Later|Meanwhile|Moreover|Furthermore|Nevertheless|Nonetheless|Additionally|Similarly|Likewise|Conversely|
+    Consequently|Accordingly|Subsequently|Afterwards?|Eventually|Again|Besides|Indeed|Namely|Overall,\ this|
+    Alternatively|Next|Once\ (?:there|again|this)|Soon|Here|There(?:after|fore|by|upon)|Earlier|Previously|Shortly
+    |Lastly|First(?:ly)?,|Second(?:ly)?,|Third(?:ly)?,|Fourth(?:ly)?,
+    |In\ (?:addition|contrast|response|turn|return|fact|short|other\ words|particular|effect|total|this|that|these|
+      such|which|both|either|any\ case|the\ (?:meantime|process|end|latter|former|same|following|past\ two))
+    |For\ (?:example|instance|this|that|these|those|such|the\ same)|As\ (?:a\ result|such|well|before|above|
+      mentioned|noted|stated|described|discussed|said|already|usual)|On\ (?:the\ other\ hand|the\ contrary|that|this|
+      the\ same|the\ following)|At\ (?:this|that|the\ same|the\ time|first|last|which|the\ moment)|
+    By\ (?:this|that|contrast|then|comparison|doing|the\ same|now)|Because\ of\ (?:this|that|these)|Due\ to\ (?:this|that|these|its|his|her|their)|
+    Despite\ (?:this|that|these|its|his|her|their)|After\ (?:this|that|these|which|a\ while|his|her|its|their|doing)|
+    Before\ (?:this|that|these|his|her|its|their|doing)|Since\ (?:then|this|that)|Until\ (?:then|this|that)|
+    Apart\ from\ (?:this|that|these)|With\ (?:this|that|these)|From\ (?:this|that|these|there|then)|To\ (?:this|that)\ (?:end|day)|
+    Even\ (?:so|then|though|this)|Not\ only|Only\ then|If\ (?:so|not|this|that|these|it|they|he|she)|
+    (?:When|Where|While|Although|Unless|Whether|Because|As|Once|After|Before|Since|If|Until|Though|Among|Unlike|Like|Of)\ 
+      (?:this|that|these|those|they|it|he|she|them|his|her|its|their|him|doing\ so)\b|
+    The\ (?:next|following|same|previous|other)\ (?:day|days|month|week|year|morning|evening|night|time|years)|That\ (?:same\ )?(?:day|year|night|month)|
+    (?:One|Two|Three|Four|Five|Six|Several|Some|A\ few|Many)\ (?:day|days|week|weeks|month|months|year|years|hours|minutes)\ (?:later|after|earlier|before)|
+    (?:See|Cf|Compare|Note|Notice|Remember|Recall)\b)(?!\w)""",
+    re.X,
+)
+_FIRST_CLAUSE_REFERENCE = re.compile(
+    r"\b(?:these|those|this|such) (?:things?|cases?|events?|problems?|reasons?|changes?|fields?|packages?|files?|"
+    r"methods?|options?|steps?|situations?|circumstances|results?|findings?|claims?|measures?|efforts?|points?|"
+    r"moves?|decisions?|process|approach|incident|attacks?|command|example|way|kind|sort|purpose|rules?|"
+    r"requirements?|values?|figures?|numbers?|issues?|conditions?|areas?|groups?|people)\b|"
+    r"\bthe (?:former|latter)\b|\b(?:used|did|does|do|doing|done|said|see|seen) (?:this|that|so)\b"
+)
+_DEICTIC = re.compile(
+    r"\b(?:as follows|the following|see below|see above|(?:described|mentioned|listed|shown|explained|discussed|given|"
+    r"noted|defined|outlined|specified) (?:above|below|earlier|later|here|in (?:section|chapter|table|figure|appendix))|"
+    r"(?:above|below)[,.)]|in this (?:chapter|section|article|page|document|table|figure|appendix)|this (?:chapter|section|page)|"
+    r"(?:table|figure|fig\.|chapter|appendix) \d|these instructions|click here|next section|previous section)\b",
+    re.I,
+)
+_POINTER = re.compile(
+    r"\b(?:can be found (?:at|in|on|under|here)|(?:is|are) (?:described|documented|explained|available|listed|discussed|"
+    r"covered|defined) (?:at|in|on|by) (?:the )?(?:[A-Z]|http|section|chapter|page|file|manual|web|following)|"
+    r"for (?:more |further |full |additional )?(?:details?|information|examples?|documentation)\b|please (?:see|refer|read|consult|visit)|"
+    r"refer to|see also|more information|read more|(?:see|consult) (?:the |section|chapter|man)|https?://|www\.)",
+    re.I,
+)
+_IMPERATIVE_POINTER = re.compile(r"^(?:See|Click|Read|Visit|Consult|Refer|Please|Note that this)\b")
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|we|we're|our|us|my|me)\b")
+_CROSS_REFERENCE = re.compile(r"\((?:see|cf\.?|compare)\b[^)]*\)|\bsee (?:section|chapter|below|above)\b|§", re.I)
+_VERB = re.compile(
+    r"""\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|may|might|must|should|will|would|shall|
+    cannot|isn't|aren't|doesn't|don't|won't|can't|became|becomes?|made|makes?|gave|gives?|took|takes?|went|goes|
+    came|comes?|said|says?|led|leads?|held|holds?|won|wins?|lost|saw|sees?|set|sets|put|puts|ran|runs?|began|
+    begins?|got|gets?|kept|keeps?|left|leaves?|let|lets|met|meets?|paid|sent|sends?|sold|told|tells?|found|finds?|
+    stood|stands?|thought|wrote|writes?|grew|fell|rose|built|bought|brought|broke|chose|cut|hit|hurt|knew|lay|lies|
+    spent|struck|swept|uses?|needs?|means?|contains?|allows?|provides?|requires?|includes?|needs|works?|
+    use|install|run|add|remove|create|make|check|edit|start|stop|give|set|take|keep|avoid|ensure|\w{3,}ed|\w{2,}(?:ises?|izes?|ates?|ifies|ides?|uces?|ains?|ends?|ents|ows|orts|ures|ires|ects))\b""",
+    re.X | re.I,
+)
+_CODE_LIKE = re.compile(r"[=/\\|<>{}$#@~^_]|^-{1,2}\w|\(\)|\w\.\w+\.\w")
+_ENDINGS = ('.', '!', '."', '.”', ".'", ".’", '.)', '!)', '。', '！', '।', '؟', '.»', '」', '）', '…', '.]')
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How a text is judged: with the English word lists, or by what holds in all languages."""
+
+    english: bool = True
+
+
+def stands_alone(sentence: str, english: bool = True) -> bool:
+    """Whether a reader who sees no sentence before this one understands what it speaks of."""
+    text = sentence.strip()
+    if not text:
+        return False
+    first = text[0]
+    if first in "\"'“”‘’«»([{,;:)]}–—-•*" or (first.islower() and not _brand(text)):
+        return False
+    if not english:
+        return True
+    if _IT_EXCEPTION.match(text):
+        return not _FIRST_CLAUSE_REFERENCE.search(text.split(",")[0])
+    if _PRONOUN_START.match(text) or _CONNECTIVE.match(text):
+        return False
+    return not _FIRST_CLAUSE_REFERENCE.search(text[:60].split(",")[0])
+
+
+def _brand(text: str) -> bool:
+    """`iPhone`, `pH`, `dpkg-source`: words that keep their small letter at the start of a sentence."""
+    word = text.split()[0]
+    return any(c.isupper() for c in word[1:3])
+
+
+def leans_inside(sentence: str) -> bool:
+    """Whether a sentence refers back from its middle: "used this as an example", "did so"."""
+    return bool(_FIRST_CLAUSE_REFERENCE.search(sentence))
+
+
+def is_pointer(sentence: str) -> bool:
+    """Whether it tells where to read on instead of saying something."""
+    return bool(_POINTER.search(sentence) or _IMPERATIVE_POINTER.match(sentence))
+
+
+def is_deictic(sentence: str) -> bool:
+    """Whether it points into the page it was taken from."""
+    return bool(_DEICTIC.search(re.sub(r"\([^)]*\)", "", sentence)))
+
+
+def is_personal(sentence: str) -> bool:
+    unquoted = re.sub(r"[\"“][^\"”]*[\"”]", "", sentence)
+    return bool(_FIRST_PERSON.search(unquoted))
+
+
+def has_cross_reference(sentence: str) -> bool:
+    return bool(_CROSS_REFERENCE.search(sentence))
+
+
+def balanced(text: str) -> bool:
+    return (
+        text.count("(") == text.count(")")
+        and text.count("[") == text.count("]")
+        and text.count("“") == text.count("”")
+        and text.count('"') % 2 == 0
+    )
+
+
+def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, inside: bool = False) -> bool:
+    """Whether it is no sentence of prose: a fragment, a heading, code, a question, a lead-in.
+
+    Args:
+        labelled: a term stands before it, so that it may be short.
+        inside: it continues a quotation, so that it may be short or long.
+    """
+    text = sentence.strip()
+    count = word_count(text)
+    least = 3 if inside else 4 if labelled else 6
+    if not (least <= count <= (80 if inside else 60)):
+        return True
+    if text.endswith(("?", ":", ",", ";", "？", "：")) or not balanced(text):
+        return True
+    visible = [c for c in text if not c.isspace()]
+    if sum(c.isalpha() for c in visible) < 0.7 * len(visible):
+        return True
+    tokens = text.split()
+    if sum(bool(_CODE_LIKE.search(t)) for t in tokens) > 0.15 * len(tokens):
+        return True
+    if not text.endswith(_ENDINGS) and (count < 8 or not english or not _VERB.search(text)):
+        return True
+    return english and not _VERB.search(text)
+
+
+def has_verb(text: str) -> bool:
+    return bool(_VERB.search(text))
+
+
+def ends_properly(sentence: str) -> bool:
+    return sentence.rstrip().endswith(_ENDINGS)

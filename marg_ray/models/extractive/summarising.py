@@ -1,0 +1,117 @@
+"""The summary: from every section one sentence that stands alone, with its mark."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from marg_ray.models.extractive import rules
+from marg_ray.models.extractive.facets import Facet, answer_fit, facet, word_fit
+from marg_ray.models.extractive.words import is_english, same_statement, squeeze, word_count
+from marg_ray.models.tasks import FreeText, SectionText, SummariseReport
+from marg_ray.seams import Vectors
+
+PER_SECTION = 8  # sentences of a section that are worth an embedding
+_PIECE = re.compile(r"(?P<text>.+?)\s*(?P<marks>(?:\[\d+\]\s*)+)(?=\s|$)", re.S)
+_LABEL = re.compile(r"^\*\*(?P<label>[^*]+)\*\*\s*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence of the report as it stands there."""
+
+    section: int
+    text: str
+    marks: str
+    order: int
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Summarising:
+    """What the summary prepared for the embedder: one title per section, then one text per line."""
+
+    lines: tuple[Line, ...]
+    sections: int
+    rank: tuple[float, ...]  # of each line, by words
+    words: int
+    texts: tuple[str, ...]
+
+
+def marked_lines(section: int, text: str) -> list[Line]:
+    """The cited sentences of a section's Markdown, with the label before each."""
+    found: list[Line] = []
+    for block in re.split(r"\n+", text):
+        block = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", block.strip())
+        label = ""
+        if match := _LABEL.match(block):
+            label, block = match.group("label").strip(" .:"), block[match.end() :]
+        for piece in _PIECE.finditer(block):
+            marks = "".join(dict.fromkeys(re.findall(r"\[\d+\]", piece.group("marks"))))
+            found.append(Line(section, squeeze(piece.group("text")), marks, len(found), label))
+            label = ""
+    return found
+
+
+def prepare(task: SummariseReport) -> Summarising:
+    lines: list[Line] = []
+    rank: list[float] = []
+    for s, section in enumerate(task.sections):
+        wanted = facet(task.question, section.title, (section.title,))
+        usable = [x for x in marked_lines(s, section.text) if _usable(x)]
+        scored = [(_by_words(x, wanted), x) for x in usable]
+        scored.sort(key=lambda p: -p[0])
+        lines += [x for _, x in scored[:PER_SECTION]]
+        rank += [r for r, _ in scored[:PER_SECTION]]
+    titles = tuple(_asked(s, task.question) for s in task.sections)
+    return Summarising(
+        tuple(lines), len(task.sections), tuple(rank), task.words, (*titles, *(x.text for x in lines))
+    )
+
+
+def _asked(section: SectionText, question: str) -> str:
+    return section.title if word_count(section.title) >= 4 else f"{section.title}: {question}"
+
+
+def _usable(line: Line) -> bool:
+    english = is_english(line.text)
+    if not (5 if line.label else 7) <= word_count(line.text) <= 45:
+        return False
+    if rules.is_junk(line.text, english=english, labelled=bool(line.label)):
+        return False
+    if not line.label and not rules.stands_alone(line.text, english):
+        return False
+    return not english or not (
+        rules.is_pointer(line.text) or rules.is_personal(line.text) or rules.is_deictic(line.text)
+        or rules.has_cross_reference(line.text)
+    )  # fmt: skip
+
+
+def _by_words(line: Line, wanted: Facet) -> float:
+    own, everything, cues = word_fit(wanted, line.text, {})
+    return 0.15 * own + 0.10 * everything + 0.05 * cues + 0.08 * answer_fit(wanted, line.text) + 0.05 * (line.order == 0)
+
+
+def compose(work: Summarising, vectors: Vectors) -> FreeText:
+    """One bullet per section, in the sections' order, within the words allowed."""
+    chosen: list[Line] = []
+    used = 0
+    for s in range(work.sections):
+        best: tuple[float, Line] | None = None
+        for i, line in enumerate(work.lines):
+            if line.section != s or any(same_statement(line.text, c.text) for c in chosen):
+                continue
+            score = 0.60 * float(vectors[work.sections + i] @ vectors[s]) + work.rank[i]
+            if best is None or score > best[0]:
+                best = (score, line)
+        if best and used + word_count(best[1].text) <= max(work.words, 60) * 1.2:
+            chosen.append(best[1])
+            used += word_count(best[1].text)
+    return FreeText(markdown="\n".join(f"- {_bold(x)}{x.text} {x.marks}" for x in chosen))
+
+
+def _bold(line: Line) -> str:
+    """A line that needs its label keeps it."""
+    if not line.label or (rules.stands_alone(line.text) and line.label.casefold() in line.text.casefold()):
+        return ""
+    return f"**{line.label}.** "
