@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 # Indic scripts write vowels as combining marks, which `\w` leaves out. The second part has no spaces between words.
@@ -29,6 +30,7 @@ _STOP_WORDS = """
     s t d ll re ve m
     """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+_PER_THREAD = threading.local()
 
 
 def words(text: str) -> list[str]:
@@ -56,11 +58,13 @@ def stem(word: str) -> str:
     return str(_stemmer().stemWord(word)) if word.isascii() and word.isalpha() else word
 
 
-@cache
 def _stemmer() -> Any:
-    import snowballstemmer
+    """This thread's stemmer: it keeps the word it works on, so threads must not share one."""
+    if not hasattr(_PER_THREAD, "stemmer"):
+        import snowballstemmer
 
-    return snowballstemmer.stemmer("porter")
+        _PER_THREAD.stemmer = snowballstemmer.stemmer("porter")
+    return _PER_THREAD.stemmer
 
 
 @lru_cache(maxsize=100_000)
