@@ -38,7 +38,7 @@ class ModelSettings(_Area):
     timeout_s: Annotated[float, Field(gt=0, description="for one answer")] = 180.0
     retries: Annotated[int, Field(ge=0, le=5, description="after the first try, with pauses of 1, 2, 4 s")] = 3
     parse_retries: Annotated[int, Field(ge=0, le=5, description="re-asks when an answer cannot be read")] = 3
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.2
+    temperature: Annotated[float, Field(ge=0, le=2, description="of the first answer; re-asks use 0")] = 0.2
     concurrency: Annotated[int, Field(ge=1, description="requests under way per worker")] = 64
     prices: Annotated[
         dict[str, tuple[float, float]],
@@ -51,8 +51,8 @@ class SearchSettings(_Area):
 
     engines: Annotated[tuple[str, ...], Field(description="in order of preference")] = ("searxng", "ddgs")
     searxng_url: Annotated[str, Field(description="a SearXNG instance; empty = not used")] = ""
-    results: Annotated[int, Field(ge=1, le=50)] = 10
-    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    results: Annotated[int, Field(ge=1, le=50, description="per query and engine")] = 10
+    timeout_s: Annotated[float, Field(gt=0, description="for one request")] = 10.0
     per_minute: Annotated[int, Field(ge=1, description="requests to one engine")] = 30
     tries: Annotated[int, Field(ge=1, le=3, description="requests per query and engine")] = 3
 
@@ -62,17 +62,17 @@ class FetchSettings(_Area):
 
     max_bytes: Annotated[int, Field(ge=1024, description="of the decoded body")] = 10 * 1024 * 1024
     timeout_s: Annotated[float, Field(gt=0, description="for the whole page")] = 20.0
-    redirects: Annotated[int, Field(ge=0, le=10)] = 5
-    tries: Annotated[int, Field(ge=1, le=5)] = 3
+    redirects: Annotated[int, Field(ge=0, le=10, description="followed at most, each one checked")] = 5
+    tries: Annotated[int, Field(ge=1, le=5, description="of a page whose server is busy or down")] = 3
     per_host: Annotated[int, Field(ge=1, description="connections to one host")] = 4
 
 
 class LibrarySettings(_Area):
     """The index over local folders."""
 
-    passage_words: Annotated[int, Field(ge=30, le=400)] = 120
+    passage_words: Annotated[int, Field(ge=30, le=400, description="of one indexed passage, at most")] = 120
     dense_weight: Annotated[float, Field(ge=0, le=1, description="of embeddings against keywords")] = 0.75
-    max_file_mb: Annotated[float, Field(gt=0)] = 50.0
+    max_file_mb: Annotated[float, Field(gt=0, description="larger files are skipped and named")] = 50.0
 
 
 class RuntimeSettings(_Area):
@@ -80,7 +80,7 @@ class RuntimeSettings(_Area):
 
     ray_address: Annotated[str, Field(description="a running Ray to attach to; empty = start one here")] = ""
     workers: Annotated[int, Field(ge=1, le=64, description="asynchronous fan-out workers")] = 2
-    coordinators: Annotated[int, Field(ge=1, le=64)] = 1
+    coordinators: Annotated[int, Field(ge=1, le=64, description="coordinator actors that share the sessions")] = 1
     lease_s: Annotated[float, Field(gt=0, description="a task without an answer is handed out again")] = 600.0
 
 
