@@ -95,7 +95,8 @@ def _name(text: str) -> str:
 def _is_named(block: RawBlock, names: frozenset[str]) -> bool:
     if block.kind not in ("heading", "paragraph", "quote") or len(block.source) > 60:
         return False
-    return " ".join(re.sub(r"[\s*_:：#]+", " ", block.source.casefold()).split()) in names
+    source = _ONLY_MARKS.sub("", block.source) if block.kind == "heading" else block.source
+    return " ".join(re.sub(r"[\s*_:：#]+", " ", source.casefold()).split()) in names
 
 
 def _entries_end(blocks: Sequence[RawBlock], at: int) -> int:

@@ -48,7 +48,8 @@ _NESTED = re.compile(r"\[((?:\[\^?\d{1,3}\][,;，、\s]{0,3}){1,40})\](?!\()")
 _BETWEEN = re.compile(r"\s*(?:[,;，、；&]|\b(?:and|und|et|y)\b|和)?\s*")
 _RANGE = re.compile(rf"(\d+)\^?(?:\s*†[^,;]*?)?{_DASH}[#^eEsSdD]?\s*(\d+)")
 _INDEXED = re.compile(
-    r"(?:(?<![^\W_])[A-Za-z]|[\w.]*_\w+|\w+\(\)|\b(?:arr|array|argv|args|lst|buf|vec|ptr|idx|tmp|str))\Z"
+    r"(?:\A|(?<=[\s(\[{=+*/,;:<>-]))(?:[A-Za-z]|[A-Za-z][\w.]*_[\w.]*|\w+\(\)|arr|array|argv|args|lst|buf|vec|ptr|idx|tmp|str)\Z",
+    re.ASCII,
 )
 _INTERVAL = re.compile(r"(?:\b(?:in|interval|range|within|from|between|into|onto|to)|[∈=×,(])\s*\Z", re.IGNORECASE)
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")

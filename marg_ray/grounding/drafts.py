@@ -249,7 +249,7 @@ def _line_start(text: str) -> str:
     """No list, heading or quotation by accident once a leading mark is gone."""
     if re.match(r"\d{1,9}[.)](?:\s|\Z)", text):
         return re.sub(r"\A(\d+)", r"\1\\", text)
-    return "\\" + text if re.match(r"(?:#{1,6}|[-+*])(?:\s|\Z)|>|\||(?:---+|===+|~~~+)\s*\Z", text) else text
+    return "\\" + text if re.match(r"(?:#{1,6}|[-+*])(?:\s|\Z)|>|\||~~~|```|(?:---+|===+)\s*\Z", text) else text
 
 
 _BOLD = re.compile(r"(?<![\\*])\*\*(?!\*)")
@@ -322,5 +322,5 @@ def _with_marks(sentence: Sentence, numbers: Mapping[str, Sequence[int]], before
     stop = re.search(r"(?<=[^\s.!?…])[.!?]\Z|[。！？।۔؟]\Z", sentence.text)
     if stop is None:
         return f"{sentence.text} {marks}"
-    space = "" if stop.group() in "。！？" else " "
+    space = "" if re.search(r"[\u2e80-\u9fff）】」』”]\Z", sentence.text[: stop.start()]) else " "
     return f"{sentence.text[: stop.start()]}{space}{marks}{stop.group()}"

@@ -157,7 +157,7 @@ class _Walk:
         self.blocks.append(RawBlock(self.lists[-1], source, len(self.lists) - 1))
 
     def _code(self, token: Token) -> None:
-        language = (token.info or "").strip().split(" ")[0]
+        language = re.sub(r"[^\w+#.-].*", "", (token.info or "").strip(), flags=re.DOTALL)
         text = token.content.rstrip("\n")
         if language == _MATH:
             self.blocks.append(RawBlock("formula", text))
