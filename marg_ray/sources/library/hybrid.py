@@ -1,0 +1,115 @@
+"""Ranks passages for a query by meaning and words, and follows what the best ones lead to (a second hop)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marg_ray.grounding.terms import content_terms, words
+from marg_ray.seams import Embedder, Vectors, in_thread
+from marg_ray.sources.library.index import Floats, Index, minmax
+from marg_ray.sources.library.passages import called, name_key, names
+
+SEEDS = 5
+KEPT_FIRST = 3  # of the first hop stay in front
+RESIDUAL = 0.6
+LINKS = 0.3
+NAMES = 0.6  # of a link's weight
+_LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """`order`: passages, best first. `scores` (both hops) and `base` (the first) are comparable within one query."""
+
+    order: NDArray[np.intp]
+    scores: Floats
+    base: Floats
+    cosines: Floats
+    bm25: Floats
+
+
+async def rank(
+    index: Index,
+    query: str,
+    embedder: Embedder,
+    *,
+    dense_weight: float = 0.75,
+    second_hop: bool = True,
+) -> Ranking:
+    """Rank all passages of a non-empty index. Embeds one text, then up to `SEEDS` more."""
+    weight = dense_weight * latin_share(query)
+    vectors = await embedder.embed([query])
+    first = await in_thread(_first_hop, index, query, vectors, weight)
+    if not second_hop:
+        return first
+    seeds = [int(i) for i in first.order[:SEEDS]]
+    residuals = [residual_query(query, index, seed) for seed in seeds]
+    asked = {text: i for i, text in enumerate(dict.fromkeys(r for r in residuals if r))}
+    extra = await embedder.embed(list(asked))
+    chosen = [(seed, text, extra[asked[text]]) for seed, text in zip(seeds, residuals, strict=True) if text]
+    return await in_thread(_second_hop, index, first, seeds, chosen)
+
+
+def latin_share(text: str) -> float:
+    """How far the English encoder can be trusted with `text`: the share of Latin letters, at least .2."""
+    letters = len(_LETTER.findall(text))
+    return max(0.2, len(_LATIN.findall(text)) / letters) if letters else 1.0
+
+
+def _first_hop(index: Index, query: str, vectors: Vectors, weight: float) -> Ranking:
+    cosines = index.cosines(vectors)[0]
+    bm25 = index.bm25(content_terms(query) or words(query))
+    base = weight * minmax(cosines) + (1 - weight) * minmax(bm25)
+    return Ranking(np.argsort(-base, kind="stable"), base, base, cosines, bm25)
+
+
+def residual_query(query: str, index: Index, seed: int) -> str:
+    """What a seed leaves open: the query's words it does not hold, and its own names that the query lacks."""
+    text = index.texts[seed]
+    held = {*content_terms(f"{index.titles[seed]} {text}")}
+    left = [word for word in re.findall(r"[\w'’-]+", query) if (t := content_terms(word)) and not held.issuperset(t)]
+    asked = name_key(query)
+    new = [name for name in names(f"{index.titles[seed]}. {text}") if name_key(name) not in asked]
+    return " ".join([*left, *new[:8]])
+
+
+def _second_hop(index: Index, first: Ranking, seeds: list[int], residuals: list[tuple[int, str, Vectors]]) -> Ranking:
+    base = first.base
+    best = np.zeros(len(index), np.float32)
+    if residuals:
+        cosines = index.cosines(np.stack([vector for _, _, vector in residuals]))
+        for (seed, text, _), cosine in zip(residuals, cosines, strict=True):
+            score = 0.5 * minmax(cosine) + 0.5 * minmax(index.bm25(content_terms(text)))
+            np.maximum(best, base[seed] * score, out=best)
+    scores = base + RESIDUAL * best
+    scores = scores + LINKS * _links(index, base, scores, seeds)
+    order = np.argsort(-scores, kind="stable")
+    front = first.order[:KEPT_FIRST]
+    order = np.concatenate([front, order[~np.isin(order, front)]])
+    return Ranking(order, scores, base, first.cosines, first.bm25)
+
+
+def _links(index: Index, base: Floats, scores: Floats, seeds: list[int]) -> Floats:
+    """1 x the seed's score for what a seed calls by title, heading or term; less for a shared rare name.
+
+    A title leads to the best passage of its document, not to all of them.
+    """
+    links = np.zeros(len(index), np.float32)
+    for seed in seeds:
+        calls = called(index.texts[seed])
+        unspaced = [t for t in index.unspaced_titles if t in index.texts[seed]]
+        for name in (*calls, *unspaced):
+            found = [i for i in index.title_targets.get(name, ()) if index.source_ids[i] != index.source_ids[seed]]
+            targets = [max(found, key=lambda i: float(scores[i]))] if found else []
+            targets += [i for i in index.heading_targets.get(name, ()) if i != seed]
+            for i in targets:
+                links[i] = max(links[i], base[seed])
+    for seed in seeds:
+        for i, rarity in index.sharing(seed).items():
+            links[i] = max(links[i], NAMES * base[seed] * min(1.0, 2 * rarity))
+    return links
