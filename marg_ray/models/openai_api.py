@@ -1,0 +1,271 @@
+"""Models behind an OpenAI-compatible API: renders a task, asks, and reads the answer until it is what was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, cast
+
+from marg_ray.errors import ContextOverflow, OutputCut, ParseError
+from marg_ray.models import replies
+from marg_ray.models.client import Call, ModelTask, OutT, Reply
+from marg_ray.models.endpoints import Endpoint
+from marg_ray.models.exchange import Ask, Exchange, Message, Sleep
+from marg_ray.models.packing import Packed, pack
+from marg_ray.models.prompting import estimate_tokens
+from marg_ray.models.tasks import FreeText
+from marg_ray.models.wire import Answer, Deltas, TooLong
+from marg_ray.records import Note, Usage
+from marg_ray.settings import ModelSettings
+
+MAX_PACKS = 4  # prompts that are tried, each smaller than the one before
+MARGIN = 1.1  # of the token estimate
+REASONING_ROOM = 4096  # tokens on top of the answer's for a model that thinks first
+DELTA_INTERVAL_S = 0.1
+_ECHO = 3000  # letters of a bad answer that are shown to the model again
+
+_RETRY = (
+    "This could not be used: {complaint}\nAnswer again with the complete JSON object and nothing else. "
+    "Keep what was right."
+)
+_GO_ON = (
+    "Your answer was cut off by a length limit. Write on from exactly the place where it stops: the first thing you "
+    "write is the next word (or the rest of the broken word). Repeat nothing, comment on nothing. If nothing is "
+    "missing, answer with the single word DONE."
+)
+
+
+class OpenAIModel:
+    """A `ModelClient` on one endpoint. `sleep` and `clock` are for tests."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        settings: ModelSettings,
+        *,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.endpoint = endpoint
+        self.settings = settings
+        self.exchange = Exchange(endpoint, settings, sleep=sleep, clock=clock)
+        self.window = settings.context_tokens  # may shrink when the server names a smaller one
+        self.reasons = False  # the model was seen to think before it answers
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.name
+
+    async def run(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
+        """See `ModelClient.run`."""
+        budget = self._budget(task)
+        for _ in range(MAX_PACKS):
+            packed = pack(task, budget, section=call.section)
+            if not packed.fits:
+                detail = f"{task.template} needs about {packed.prompt.tokens} even when packed as small as it goes"
+                raise ContextOverflow(self.window, detail)
+            try:
+                return await _Conversation(self, packed, call).run()
+            except TooLong as exc:
+                reason = str(exc)
+                budget = self._smaller(packed.prompt.tokens, task, exc)
+        raise ContextOverflow(self.window, f"{task.template} was refused {MAX_PACKS} times; lastly: {reason}")
+
+    async def aclose(self) -> None:
+        await self.exchange.wire.aclose()
+
+    def room(self, task: ModelTask[Any]) -> int:
+        """Tokens for the answer: never more than half of the window."""
+        wanted = task.max_tokens + (REASONING_ROOM if self.reasons else 0)
+        return max(64, min(wanted, self.window // 2))
+
+    def _budget(self, task: ModelTask[Any]) -> int:
+        return int((self.window - self.room(task)) / MARGIN)
+
+    def _smaller(self, estimated: int, task: ModelTask[Any], exc: TooLong) -> int:
+        """The next budget: what the server's own numbers suggest, and in any case much less than was refused."""
+        if exc.limit >= 512:
+            self.window = min(self.window, exc.limit)
+        per_token = estimated / exc.counted if exc.counted > 64 else 1 / MARGIN
+        suggested = (self.window - self.room(task)) * per_token
+        return int(max(1.0, min(suggested, estimated * 0.6)))
+
+
+@dataclass
+class _Conversation(Generic[OutT]):
+    """One packed prompt, asked until its answer is whole and readable."""
+
+    model: OpenAIModel
+    packed: Packed[ModelTask[OutT]]
+    call: Call
+    usage: Usage = field(default_factory=Usage)
+    notes: list[Note] = field(default_factory=list)
+
+    async def run(self) -> Reply[OutT]:
+        task = self.packed.task
+        if task.output is FreeText:
+            output = cast(OutT, await self._prose())
+        else:
+            output = await self._object()
+        return Reply(
+            output=output,
+            usage=self.usage,
+            model=self.model.name,
+            notes=(*self.packed.notes, *self.notes),
+            left_out=self.packed.left_out,
+        )
+
+    async def _object(self) -> OutT:
+        """JSON: cut once, it gets more room; unreadable, it is asked for again with the complaint."""
+        task, room = self.packed.task, self.model.room(self.packed.task)
+        messages = self.packed.prompt.messages()
+        allowed, tries, cuts, complaint = self.model.settings.parse_retries, 0, 0, ""
+        while tries <= allowed:
+            answer = await self._ask(messages, room, first=not (tries or cuts))
+            try:
+                return replies.read(answer.text, cast("type[OutT]", task.output), answer.finish)
+            except replies.CutShort:
+                cuts += 1
+                if cuts > 1 and answer.finish == "length":
+                    raise OutputCut(task.template, room) from None
+                complaint = "the answer ends before the JSON object is complete"
+                room = self._more_room(room)
+                tries += answer.finish != "length"
+            except replies.Unreadable as exc:
+                complaint = str(exc)
+                tries += 1
+                messages = _corrected(self.packed.prompt.messages(), answer, complaint)
+        raise ParseError(task.template, complaint, tries)
+
+    async def _prose(self) -> FreeText:
+        """Markdown: cut once, the rest is asked for; cut again, it ends after its last whole sentence, marked."""
+        task = self.packed.task
+        room, messages = self.model.room(task), self.packed.prompt.messages()
+        complaint = ""
+        for tries in range(1 + self.model.settings.parse_retries):
+            deltas = _Batched(self.call.on_delta, self.model._clock)
+            answer = await self._ask(messages, room, first=tries == 0, deltas=deltas)
+            await deltas.flush()
+            try:
+                return replies.read(answer.text, FreeText, answer.finish)
+            except replies.Unreadable as exc:
+                complaint = str(exc)
+            except replies.CutShort as cut:
+                if cut.args[0]:
+                    return await self._continued(cut.args[0], admitted=answer.finish == "length")
+                if tries:
+                    raise OutputCut(task.template, room) from None
+                complaint = "the answer is empty"
+                room = self._more_room(room)
+        raise ParseError(task.template, complaint, tries + 1)
+
+    async def _continued(self, text: str, *, admitted: bool) -> FreeText:
+        """The text with its continuation. A cut that only we suspect is no fault where nothing follows."""
+        shown: Message = {"role": "assistant", "content": text}
+        messages = [*self.packed.prompt.messages(), shown, {"role": "user", "content": _GO_ON}]
+        deltas = _Batched(self.call.on_delta if admitted else None, self.model._clock)
+        answer = await self._ask(messages, self.model.room(self.packed.task), first=False, deltas=deltas)
+        await deltas.flush()
+        more = replies.answer_text(answer.text)
+        if more.strip(" .\n").upper() == "DONE" or (not more and not admitted):
+            return FreeText(markdown=text)
+        whole = replies.join(text, more, self.packed.prompt.user)
+        complete = more and answer.finish != "length" and not replies.ends_mid_sentence(whole)
+        if complete:
+            return FreeText(markdown=whole)
+        kept = replies.whole_sentences(whole)
+        limit = self.model.room(self.packed.task)
+        if not kept:
+            raise OutputCut(self.packed.task.template, limit)
+        said = f"the answer was cut by the output limit of {limit} tokens, twice; it ends after its last whole sentence"
+        self.notes.append(Note(kind="output_cut", text=said, section=self.call.section))
+        return FreeText(markdown=kept, incomplete=True)
+
+    async def _ask(self, messages: list[Message], room: int, *, first: bool, deltas: _Batched | None = None) -> Answer:
+        task, model = self.packed.task, self.model
+        ask = Ask(
+            messages=messages,
+            max_tokens=room,
+            temperature=model.settings.temperature if first else 0.0,
+            name=task.template,
+            output=None if task.output is FreeText else task.output,
+            window=model.settings.context_tokens,
+        )
+        answer = await model.exchange.ask(ask, deltas if deltas is not None and deltas.heard else None)
+        estimated = sum(estimate_tokens(m["content"]) for m in messages)
+        model.reasons = model.reasons or answer.reasoned or "</think>" in answer.text
+        self._count(answer, estimated)
+        return answer
+
+    def _count(self, answer: Answer, estimated: int) -> None:
+        tokens_in = estimated if answer.tokens_in is None else answer.tokens_in
+        tokens_out = estimate_tokens(answer.text) if answer.tokens_out is None else answer.tokens_out
+        price_in, price_out = self.model.endpoint.price
+        priced = (tokens_in * price_in + tokens_out * price_out) / 1e6
+        self.usage += Usage(
+            calls=1,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost=priced if priced or answer.cost is None else answer.cost,
+            seconds=answer.seconds,
+        )
+        if answer.tokens_in is not None and estimated - tokens_in > 500 and tokens_in < 0.6 * estimated:
+            self._warn_shortened(estimated, tokens_in)
+
+    def _warn_shortened(self, estimated: int, counted: int) -> None:
+        if any(note.kind == "prompt_shortened" for note in self.notes):
+            return
+        text = (
+            f"the model's server counted {counted} tokens of a prompt of about {estimated}: it seems to have cut the "
+            f"prompt without saying so; give it a larger context or set MARG_MODELS__CONTEXT_TOKENS to what it has"
+        )
+        self.notes.append(Note(kind="prompt_shortened", text=text, section=self.call.section))
+
+    def _more_room(self, room: int) -> int:
+        """Twice the room, and space to think for a model that does; what the window leaves at most."""
+        wanted = max(2 * room, room + REASONING_ROOM if self.model.reasons else 0)
+        free = self.model.window - int(self.packed.prompt.tokens * MARGIN)
+        return max(room, min(wanted, free))
+
+
+def _corrected(messages: list[Message], answer: Answer, complaint: str) -> list[Message]:
+    """The bad answer and what was wrong with it, as further turns. An empty answer is no turn: roles must alternate."""
+    told = _RETRY.format(complaint=complaint)
+    if bad := replies.answer_text(answer.text)[:_ECHO]:
+        return [*messages, {"role": "assistant", "content": bad}, {"role": "user", "content": told}]
+    *before, last = messages
+    return [*before, last | {"content": f"{last['content']}\n\n{told}"}]
+
+
+class _Batched:
+    """Passes a stream on about ten times a second, without the model's reasoning."""
+
+    def __init__(self, on_delta: Deltas | None, clock: Callable[[], float]) -> None:
+        self._on_delta, self._clock = on_delta, clock
+        self._visible = replies.VisibleText()
+        self._waiting: list[str] = []
+        self._sent = clock()
+
+    @property
+    def heard(self) -> bool:
+        return self._on_delta is not None
+
+    async def __call__(self, piece: str) -> None:
+        if shown := self._visible.feed(piece):
+            self._waiting.append(shown)
+        if self._waiting and self._clock() - self._sent >= DELTA_INTERVAL_S:
+            await self._send()
+
+    async def flush(self) -> None:
+        if rest := self._visible.rest():
+            self._waiting.append(rest)
+        if self._waiting:
+            await self._send()
+
+    async def _send(self) -> None:
+        text, self._waiting, self._sent = "".join(self._waiting), [], self._clock()
+        if self._on_delta is not None:
+            await self._on_delta(text)

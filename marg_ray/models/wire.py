@@ -1,0 +1,312 @@
+"""One request to an OpenAI-compatible endpoint, and what its reply means. No retries and no judgement of content."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from marg_ray.models.endpoints import Endpoint
+
+if TYPE_CHECKING:
+    import openai
+
+Deltas = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A reply's content. Token counts are None where the server does not say."""
+
+    text: str
+    finish: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+    reasoned: bool = False  # reasoning came in a field of its own
+    seconds: float = 0.0
+
+
+class WireError(Exception):
+    """A request that gave no answer. `str` is safe to show: it holds no key."""
+
+
+class Transient(WireError):
+    """It may work if asked again."""
+
+    def __init__(self, reason: str, retry_after: float | None = None, *, busy: bool = False) -> None:
+        super().__init__(reason)
+        self.retry_after, self.busy = retry_after, busy
+
+
+class Refused(WireError):
+    """Asking again cannot help: a wrong key, an unknown model, a malformed request."""
+
+
+class Unsupported(WireError):
+    """The endpoint does not know a feature of the request: `feature` is its name in the body."""
+
+    def __init__(self, reason: str, feature: str) -> None:
+        super().__init__(reason)
+        self.feature = feature
+
+
+class TooLong(WireError):
+    """The prompt does not fit. `limit` is the window and `counted` the prompt, in tokens, 0 where not told."""
+
+    def __init__(self, reason: str, limit: int, counted: int) -> None:
+        super().__init__(reason)
+        self.limit, self.counted = limit, counted
+
+
+_OVERFLOW = re.compile(
+    r"context.{0,3}(?:length|size|window|limit)|maximum context|prompt (?:is )?too (?:long|large)|input (?:is )?too "
+    r"(?:long|large)|too many (?:input )?tokens|reduce the (?:length|size)|max_model_len|num_ctx|request too large|"
+    r"exceed\w* .{0,40}(?:token|context)|(?:token|context).{0,40}exceed|longer than the (?:model|maximum)|"
+    r"(?:request|payload) entity too large",
+    re.I,
+)
+_NUMBER = r"(\d[\d,_ ]{1,9}\d)(?!\d)"
+_LIMITS = [
+    re.compile(p, re.I)
+    for p in (
+        rf"(?:context|window)[^.\d]{{0,60}}?{_NUMBER}",
+        rf"(?:>|≤|<=) ?{_NUMBER} (?:tokens )?max",
+        rf"max\w*[^.\d]{{0,60}}?{_NUMBER}",
+        rf"limit[^.\d]{{0,40}}?{_NUMBER}",
+        rf"{_NUMBER} ?(?:tokens? )?(?:limit|max|context)",
+    )
+]
+_COUNTED = re.compile(
+    rf"(?:requested|has|have|contains?|resulted in|too long:|passed|got|were|with|is) (?:about |at least )?{_NUMBER}"
+    r" ?(?:input |prompt )?tokens",
+    re.I,
+)
+_FEATURES = {
+    "response_format": re.compile(
+        r"response_format|json_schema|json_object|json mode|structured|guided|grammar|schema", re.I
+    ),
+    "max_tokens": re.compile(r"max_tokens.*max_completion_tokens|max_tokens.{0,30}(?:not supported|unsupported)", re.I),
+    "stream_options": re.compile(r"stream_options", re.I),
+    "temperature": re.compile(r"temperature", re.I),
+    "options": re.compile(r"\boptions\b|num_ctx.{0,20}(?:unknown|not)|extra (?:inputs|fields)", re.I),
+}
+
+
+class Wire:
+    """Holds the connection pool of one endpoint. Made on first use, inside the loop that uses it."""
+
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float, connections: int) -> None:
+        self.endpoint = endpoint
+        self._timeout_s, self._connections = timeout_s, connections
+        self._client: openai.AsyncOpenAI | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def send(self, body: dict[str, Any], on_delta: Deltas | None = None) -> Answer:
+        """Send one chat completion; streamed when somebody listens.
+
+        Raises:
+            WireError: one of its kinds.
+        """
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                if on_delta is None:
+                    raw = await self._open().chat.completions.with_raw_response.create(**body)
+                    answer = self._whole(raw.http_response.text, raw.http_response.headers.get("content-type", ""))
+                else:
+                    answer = await self._streamed(body, on_delta)
+        except TimeoutError:
+            raise Transient(f"no answer within {self._timeout_s:g} s") from None
+        except WireError:
+            raise
+        except Exception as exc:
+            raise self._kind(exc, body) from None
+        return Answer(**{**vars(answer), "seconds": time.monotonic() - started})
+
+    async def aclose(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _open(self) -> openai.AsyncOpenAI:
+        import httpx2
+        import openai
+
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
+            timeout = httpx2.Timeout(self._timeout_s, connect=10.0)
+            self._client = openai.AsyncOpenAI(
+                api_key=self.endpoint.key or "none",
+                base_url=self.endpoint.base_url,
+                max_retries=0,
+                timeout=timeout,
+                http_client=openai.DefaultAioHttpClient(limits=limits, timeout=timeout),
+            )
+            self._loop = loop
+        return self._client
+
+    async def _streamed(self, body: dict[str, Any], on_delta: Deltas) -> Answer:
+        """Reads the event stream itself: the client's typed chunks cost about a millisecond a token."""
+        texts: list[str] = []
+        finish, reasoned, seen = "", False, False
+        usage: dict[str, Any] = {}
+        create = self._open().chat.completions.with_streaming_response.create
+        async with create(**body, stream=True) as response:
+            if "event-stream" not in (kind := response.headers.get("content-type", "")):
+                return self._whole((await response.read()).decode("utf-8", "replace"), kind)
+            async for event in _events(response.iter_lines()):
+                if isinstance(event.get("error"), dict | str):
+                    raise self._error_in_reply(event["error"], 200)
+                usage = event.get("usage") or usage
+                for choice in event.get("choices") or []:
+                    seen = True
+                    delta = choice.get("delta") or {}
+                    finish = choice.get("finish_reason") or finish
+                    reasoned = reasoned or bool(delta.get("reasoning_content") or delta.get("reasoning"))
+                    if piece := _text(delta.get("content")):
+                        texts.append(piece)
+                        await on_delta(piece)
+        if not seen:
+            raise Transient("the reply held no choices")
+        if not finish and not usage:
+            raise Transient("the stream broke off")
+        return _answer("".join(texts), finish, usage, reasoned)
+
+    def _whole(self, text: str, content_type: str) -> Answer:
+        try:
+            reply = json.loads(text)
+        except ValueError:
+            what = "a web page" if "<html" in text[:2000].lower() or "html" in content_type else "something else"
+            raise Transient(f"the reply of {self.endpoint.host} was not JSON but {what}") from None
+        if not isinstance(reply, dict):
+            raise Transient(f"the reply of {self.endpoint.host} was JSON, but no chat completion")
+        choices = reply.get("choices")
+        if error := reply.get("error"):
+            raise self._error_in_reply(error, 200)
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            raise Transient(f"the reply of {self.endpoint.host} held no choices")
+        message = choices[0].get("message")
+        message = message if isinstance(message, dict) else {}
+        reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
+        usage = reply.get("usage")
+        return _answer(
+            _text(message.get("content")),
+            choices[0].get("finish_reason") or "stop",
+            usage if isinstance(usage, dict) else {},
+            reasoned,
+        )
+
+    def _kind(self, exc: Exception, body: dict[str, Any]) -> WireError:
+        import openai
+
+        if isinstance(exc, openai.APIStatusError):
+            error: Any = exc.body if exc.body is not None else exc.response.text[:2000]
+            retry_after = _retry_after(exc.response.headers)
+            return self._error_in_reply(error, exc.status_code, body, retry_after)
+        if isinstance(exc, openai.APITimeoutError):
+            return Transient(f"no answer within {self._timeout_s:g} s")
+        if isinstance(exc, openai.APIConnectionError):
+            cause = exc.__cause__ or exc
+            return Transient(self._safe(f"no connection to {self.endpoint.host}: {cause}"))
+        return Transient(self._safe(f"{type(exc).__name__}: {exc}"))
+
+    def _error_in_reply(
+        self,
+        error: Any,
+        status: int,
+        body: dict[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> WireError:
+        """What an error object means, whether it came with a status of its own or inside a 200."""
+        fields = error.get("error", error) if isinstance(error, dict) else {}
+        fields = fields if isinstance(fields, dict) else {}
+        said = str(fields.get("message") or fields.get("detail") or error)
+        if status == 200 and str(fields.get("code", "")).isdigit():
+            status = int(fields["code"])
+        reason = self._safe(f"{said[:300]}" + (f" (HTTP {status})" if status != 200 else ""))
+        searched = f"{fields.get('code', '')} {said}"
+        if status in (200, 400, 413, 422, 500) and _OVERFLOW.search(searched):
+            return TooLong(reason, *_sizes(fields, said))
+        if status in (400, 404, 422, 501) and body is not None:
+            for feature, pattern in _FEATURES.items():
+                if feature in body | body.get("extra_body", {}) and pattern.search(said):
+                    return Unsupported(reason, feature)
+        if status == 200 or status in (408, 409, 425, 429) or status >= 500:
+            return Transient(reason, retry_after, busy=status == 429)
+        if status in (401, 403):
+            return Refused(f"it refused the key: {reason}")
+        return Refused(reason)
+
+    def _safe(self, text: str) -> str:
+        return self.endpoint.redact(" ".join(text.split()))[:400]
+
+
+def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> Answer:
+    cost = usage.get("cost")
+    return Answer(
+        text=text,
+        finish={"max_tokens": "length", "MAX_TOKENS": "length"}.get(finish, finish or "stop"),
+        tokens_in=_count(usage.get("prompt_tokens")),
+        tokens_out=_count(usage.get("completion_tokens")),
+        cost=float(cost) if isinstance(cost, int | float) else None,
+        reasoned=reasoned,
+    )
+
+
+def _text(content: Any) -> str:
+    """A message's text: a string, or the text parts of a list."""
+    if isinstance(content, list):
+        parts = [p.get("text") for p in content if isinstance(p, dict) and p.get("type", "text") == "text"]
+        return "".join(p for p in parts if isinstance(p, str))
+    return content if isinstance(content, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+async def _events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
+    async for line in lines:
+        data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+        if not data or data == "[DONE]":
+            continue
+        try:
+            event = json.loads(data)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def _sizes(fields: dict[str, Any], said: str) -> tuple[int, int]:
+    limit = next((_int(m[1]) for p in _LIMITS if (m := p.search(said))), 0)
+    counted = _int(m[1]) if (m := _COUNTED.search(said)) else 0
+    return _count(fields.get("n_ctx")) or limit, _count(fields.get("n_prompt_tokens")) or counted
+
+
+def _int(digits: str) -> int:
+    return int(re.sub(r"\D", "", digits))
+
+
+def _retry_after(headers: Any) -> float | None:
+    """Seconds from `Retry-After` (a number or a date) or `retry-after-ms`."""
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    if (ms := headers.get("retry-after-ms", "")).isdigit():
+        return int(ms) / 1000
+    value = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
