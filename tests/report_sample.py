@@ -45,11 +45,12 @@ NOW = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 TEXTS = {
     "rance": (
         "The Rance station near Saint-Malo opened in 1966. Its 24 bulb turbines have a capacity of 240 MW. It produces "
-        "about 540 GWh a year.\n\nThe barrage is 750 m long and carries a road. Silting of the estuary rose after it closed."
+        "about 540 GWh a year.\n\nThe barrage is 750 m long and carries a road. Silting rose after it closed."
     ),
     "survey": (
-        "A survey of tidal plants, 2019. Rance delivers close to 500 GWh in an average year. Sihwa Lake, opened in 2011, "
-        "has 254 MW in ten turbines.\n\nAnnapolis Royal had 20 MW; it was shut in 2019 after a turbine failed."
+        "A survey of tidal plants, 2019. Rance delivers close to 500 GWh in an average year. "
+        "Sihwa Lake, opened in 2011, has 254 MW in ten "
+        "turbines.\n\nAnnapolis Royal had 20 MW; it was shut in 2019 after a turbine failed."
     ),
     "birds": (
         "Mud flats above a barrage are covered for longer. Counts of wading birds fell by 11 % in five years. "

@@ -48,7 +48,8 @@ from marg_ray.report.model import (
     Spent,
     TraceEntry,
 )
-from marg_ray.report.text import clean, one_line
+from marg_ray.text import clean_text as clean
+from marg_ray.text import one_line
 
 QUOTED = "quoted word for word"
 _PROSE = ("paragraph", "bullet", "ordered", "quote")

@@ -15,7 +15,8 @@ from marg_ray.records import Verdict
 from marg_ray.report import wording
 from marg_ray.report.html_views import Views
 from marg_ray.report.model import Report
-from marg_ray.report.text import direction, one_line
+from marg_ray.report.text import direction
+from marg_ray.text import one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment

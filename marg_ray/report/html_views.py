@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
@@ -16,8 +17,10 @@ from marg_ray.report.inline import Inline, plain
 from marg_ray.report.layout import Layout, Line, Piece, Row, Run
 from marg_ray.report.markdown import anchor
 from marg_ray.report.model import Report, ReportEvidence, ReportSection, ReportSource
-from marg_ray.report.text import gap_between, one_line
+from marg_ray.report.text import gap_between
+from marg_ray.text import one_line
 
+_LAST_WORD = re.compile(r"[^\s\u2e80-\uffef]{0,24}.?\Z", re.DOTALL)  # of scripts without blanks, the last letters
 _TAGS = {"em", "strong", "code", "a", "span"}
 _ATTRIBUTES = {"a": {"href"}, "span": {"class"}}
 
@@ -191,11 +194,12 @@ class Views:
     def _runs(self, runs: Iterable[Run]) -> Markup:
         html, last = Markup(), ""
         for run in runs:
+            marks = self._marks(run)
             for line in run.lines:
                 words = plain(line.nodes)
-                html += gap_between(last[-1:], words[:1]) + _sentence(line)
+                html += gap_between(last, words)
+                html += _sentence(line, marks if line is run.lines[-1] else Markup())
                 last = words
-            html += self._marks(run)
         return html
 
     def _marks(self, run: Run) -> Markup:
@@ -256,8 +260,17 @@ def _check(line: Line, several: bool) -> Check:
     return Check(s.verdict, wording.VERDICT_NAMES[s.verdict], one_line(s.reason), plain(line.nodes) if several else "")
 
 
-def _sentence(line: Line) -> Markup:
-    return Markup('<span class="s v-{}">{}</span>').format(line.sentence.verdict.value, inline_html(line.nodes))
+def _sentence(line: Line, marks: Markup) -> Markup:
+    """A sentence and its marks, which never part from its last word."""
+    verdict, nodes, tail = line.sentence.verdict.value, line.nodes, ""
+    if marks and nodes and nodes[-1].kind == "text":
+        tail = _LAST_WORD.search(nodes[-1].text).group()  # type: ignore[union-attr]
+        nodes = (*nodes[:-1], Inline("text", nodes[-1].text[: len(nodes[-1].text) - len(tail)]))
+    html = Markup('<span class="s v-{}">{}</span>').format(verdict, inline_html(nodes))
+    if not tail:
+        return html + marks
+    last = Markup('<span class="nb"><span class="t v-{}">{}</span>{}</span>')
+    return html + last.format(verdict, tail, marks)
 
 
 def _quote(e: ReportEvidence) -> Quote:

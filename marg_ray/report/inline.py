@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlsplit
 
-from marg_ray.report.text import one_line
+from marg_ray.text import one_line
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from marg_ray.grounding.markdown import row_cells
 from marg_ray.records import Verdict
 from marg_ray.report.inline import Inline, literal, parse
 from marg_ray.report.model import BlockKind, Report, ReportBlock, ReportEvidence, ReportSection, ReportSentence
-from marg_ray.report.text import one_line
+from marg_ray.text import one_line
 
 FLAGGED = frozenset({Verdict.UNSUPPORTED, Verdict.CONTRADICTED})
-_FENCE = re.compile(r"`+")
-_LINK_TARGET = re.compile(r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)")
 
 
 @dataclass(frozen=True)
@@ -118,8 +116,8 @@ class Layout:
 
         Without a header and with one cell a row it has no columns, and so no header here.
         """
-        header = split_row(block.text)
-        rows = [(split_row(s.text), s) for s in sentences]
+        header = _cells(block.text)
+        rows = [(_cells(s.text), s) for s in sentences]
         width = max([len(header), *(len(cells) for cells, _ in rows)])
         return Piece(
             "table",
@@ -154,31 +152,6 @@ def _padded(cells: list[str], width: int) -> list[str]:
     return cells + [""] * (width - len(cells))
 
 
-def split_row(row: str) -> list[str]:
-    """The cells of a table row as a writer types it. Bars inside code and link targets separate nothing."""
-    row = one_line(row)
-    row = row[1:] if row.startswith("|") else row
-    cells, cell, at = [], "", 0
-    while at < len(row):
-        step = _unit(row, at)
-        if row[at : at + step] == "|":
-            cells.append(cell.strip())
-            cell = ""
-        else:
-            cell += "|" if row[at : at + step] == "\\|" else row[at : at + step]
-        at += step
-    if cell.strip() or not cells:
-        cells.append(cell.strip())
-    return [] if cells == [""] else cells
-
-
-def _unit(row: str, at: int) -> int:
-    """Length of what stands at `at` and is not to be split: an escaped sign, code, a link target, a letter."""
-    if row[at] == "\\" and at + 1 < len(row):
-        return 2
-    if fence := _FENCE.match(row, at):
-        close = re.compile(rf"(?<!`){fence.group()}(?!`)").search(row, fence.end())
-        return close.end() - at if close else len(fence.group())
-    if target := _LINK_TARGET.match(row, at):
-        return len(target.group())
-    return 1
+def _cells(row: str) -> list[str]:
+    cells = row_cells(one_line(row))
+    return cells if any(cells) else []

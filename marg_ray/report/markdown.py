@@ -21,7 +21,8 @@ from marg_ray.report.inline import to_markdown as inline_markdown
 from marg_ray.report.layout import Layout, Piece, Row, Run
 from marg_ray.report.model import Disagreement, Report, ReportSection, ReportSource
 from marg_ray.report.refusal import refusal_markdown
-from marg_ray.report.text import gap_between, one_line
+from marg_ray.report.text import ends_wide, gap_between
+from marg_ray.text import one_line
 
 _MAX_LEVEL = 6
 
@@ -140,11 +141,12 @@ def _prose(piece: Piece) -> str:
 
 def _runs(runs: Sequence[Run]) -> str:
     """The sentences in a row; where the next run would show the same marks, they wait for its end."""
-    text = ""
+    text, last = "", ""
     for run, following in zip_longest(runs, runs[1:]):
         for line in run.lines:
             words = plain(line.nodes)
-            text += gap_between(text[-1:], words[:1]) + inline_markdown(line.nodes)
+            text += gap_between(last, words) + inline_markdown(line.nodes)
+            last = words
         again = following is not None and not run.flag and not following.flag
         text += "" if again and following.numbers == run.numbers else marks(run)
     return text
@@ -153,7 +155,8 @@ def _runs(runs: Sequence[Run]) -> str:
 def marks(run: Run) -> str:
     """E.g. " [1][3]"; a warning first where the sentence does not hold."""
     warning = f" *({wording.VERDICT_NAMES[run.flag]})*" if run.flag else ""
-    return warning + (" " + "".join(f"[{n}]" for n in run.numbers) if run.numbers else "")
+    space = "" if ends_wide(plain(run.lines[-1].nodes)) else " "
+    return warning + (space + "".join(f"[{n}]" for n in run.numbers) if run.numbers else "")
 
 
 def _after(runs: tuple[Run, ...]) -> str:

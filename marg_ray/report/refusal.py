@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from marg_ray.records import Answerability
 from marg_ray.report.inline import escape
 from marg_ray.report.model import ReportAnswerability
-from marg_ray.report.text import one_line
+from marg_ray.text import one_line
 
 NO_REASON = "the sources hold nothing that answers the question"
 

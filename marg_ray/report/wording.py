@@ -8,7 +8,8 @@ from datetime import datetime
 from marg_ray.records import ReportStatus, SourceKind, Verdict, Zone
 from marg_ray.report.inline import web_address
 from marg_ray.report.model import Report, ReportSource, Spent
-from marg_ray.report.text import is_blank, one_line
+from marg_ray.report.text import is_blank
+from marg_ray.text import one_line
 
 EXTRACTIVE = "extractive"
 
