@@ -11,16 +11,101 @@ from marg_ray.sources.parse.blocks import Block, Kind, table_rows
 from marg_ray.sources.parse.plain import read_plain
 
 _SKIPPED = frozenset(
-    "script style noscript template svg head nav iframe object embed applet canvas audio video button input select "
-    "textarea map area dialog menu link meta rp rt datalist".split()
+    [
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "svg",
+        "head",
+        "nav",
+        "iframe",
+        "object",
+        "embed",
+        "applet",
+        "canvas",
+        "audio",
+        "video",
+        "button",
+        "input",
+        "select",
+        "textarea",
+        "map",
+        "area",
+        "dialog",
+        "menu",
+        "link",
+        "meta",
+        "rp",
+        "rt",
+        "datalist",
+    ]
 )
 _BLOCKS = frozenset(
-    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 "
-    "h3 h4 h5 h6 header hr html li main ol p pre search section summary table tbody td tfoot th thead tr ul caption "
-    "legend optgroup option listing xmp plaintext".split()
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "center",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "html",
+        "li",
+        "main",
+        "ol",
+        "p",
+        "pre",
+        "search",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+        "caption",
+        "legend",
+        "optgroup",
+        "option",
+        "listing",
+        "xmp",
+        "plaintext",
+    ]
 )
 _SKIPPED_ROLES = frozenset(
-    "navigation search contentinfo menu menubar dialog alertdialog doc-toc doc-index tablist".split()
+    [
+        "navigation",
+        "search",
+        "contentinfo",
+        "menu",
+        "menubar",
+        "dialog",
+        "alertdialog",
+        "doc-toc",
+        "doc-index",
+        "tablist",
+    ]
 )
 # Class and id words of what surrounds a text on its page. Whole words between separators.
 _FURNITURE = re.compile(
@@ -237,7 +322,7 @@ class BlockWalk:
 def _is_mark(element: Any, tag: str) -> bool:
     """A footnote or reference mark, or a wiki's editing mark: artefacts of the page, not of the text."""
     classes = (element.get("class") or "").lower()
-    if "footnote-ref" in classes or "footnote-reference" in classes or "noteref" in classes or "reference" == classes:
+    if "footnote-ref" in classes or "footnote-reference" in classes or "noteref" in classes or classes == "reference":
         return len(element.text_content()) < 40 and (tag != "a" or _MARK.match(element.text_content()) is not None)
     if tag == "sup":
         text = element.text_content()

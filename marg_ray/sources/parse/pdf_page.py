@@ -6,11 +6,13 @@ Coordinates are in points as the page is seen: x to the right, y downwards from 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 MAX_PATHS = 4000  # per page; more is a drawing, not a table
+_MONO = re.compile(r"mono|nimbusmon|courier|cmtt|typewriter|consol|menlo|inconsolata|sourcecode")
 _FIXED_PITCH, _FORCE_BOLD = 1, 1 << 18
 _LINE_HYPHEN = "\ufffe"  # pdfium's mark for a hyphen at a line's end that is no part of the word
 
@@ -52,11 +54,10 @@ def read_page(pdf: Any, index: int) -> Page:
     page = pdf[index]
     try:
         rotation = page.get_rotation()
-        left, bottom, right, top = page.get_mediabox()
-        width, height = right - left, top - bottom
-        turn = _turned(left, bottom, width, height, rotation)
-        if rotation in (90, 270):
-            width, height = height, width
+        width, height = page.get_size()  # as it is seen
+        own = (height, width) if rotation in (90, 270) else (width, height)
+        left, bottom = _corner(page)
+        turn = _turned(left, bottom, *own, rotation)
         textpage = page.get_textpage()
         try:
             lines = _lines(textpage, turn)
@@ -66,6 +67,12 @@ def read_page(pdf: Any, index: int) -> Page:
         return Page(index + 1, width, height, tuple(lines), tuple(edges), has_images)
     finally:
         page.close()
+
+
+def _corner(page: Any) -> tuple[float, float]:
+    """Lower left corner of what is shown."""
+    box = page.get_cropbox(fallback_ok=False) or page.get_mediabox(fallback_ok=False) or (0.0, 0.0)
+    return box[0], box[1]
 
 
 _Turn = Callable[[float, float, float, float], tuple[float, float, float, float]]
@@ -147,7 +154,7 @@ def _font(raw: Any, textpage: Any, index: int) -> tuple[float, bool, bool]:
     weight = raw.FPDFText_GetFontWeight(textpage, index)
     font = name.value.decode("utf-8", "replace").lower()
     bold = weight >= 600 or bool(flags.value & _FORCE_BOLD) or "bold" in font or "black" in font
-    mono = bool(flags.value & _FIXED_PITCH) or "mono" in font or "courier" in font or "cmtt" in font
+    mono = bool(flags.value & _FIXED_PITCH) or _MONO.search(font) is not None
     matrix = raw.FS_MATRIX()
     scale = 1.0
     if raw.FPDFText_GetMatrix(textpage, index, matrix):

@@ -1,0 +1,106 @@
+"""Parsing: main-text F1 against plain trafilatura on the same pages, and speed by format.
+
+    python benchmarks/parsing.py articles --data PATH     pages with true main text (ground-truth.json.gz, html/)
+    python benchmarks/parsing.py speed FILE [FILE ...]    seconds, letters and pages a second for any files
+
+F1 is that of Scrapinghub's article-extraction benchmark: runs of four words as multisets, precision and recall
+averaged over the pages, then combined.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import logging
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from marg_ray.errors import Unreadable
+from marg_ray.sources.parse import parse
+
+_WORD = re.compile(r"\w+")
+NGRAM = 4
+
+Extract = Callable[[bytes, str], str]
+
+
+def runs(text: str) -> Counter[tuple[str, ...]]:
+    words = _WORD.findall(text)
+    if 0 < len(words) < NGRAM:
+        return Counter({tuple(words): 1})
+    return Counter(tuple(words[i : i + NGRAM]) for i in range(len(words) - NGRAM + 1))
+
+
+def page_score(true: str, found: str) -> tuple[float, float]:
+    """Precision and recall of one page."""
+    a, b = runs(true), runs(found)
+    both = sum((a & b).values())
+    return (both / b.total() if b else 0.0), (both / a.total() if a else 1.0)
+
+
+def ours(body: bytes, name: str) -> str:
+    try:
+        return parse(body, name=name, media_type="text/html").text
+    except Unreadable as error:
+        print(f"  {error}", file=sys.stderr)
+        return ""
+
+
+def plain(body: bytes, name: str) -> str:
+    import trafilatura
+
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    return trafilatura.extract(body, include_comments=False) or ""
+
+
+def articles(data: Path, worst: int) -> None:
+    truth = json.loads(gzip.decompress((data / "ground-truth.json.gz").read_bytes()))
+    pages = {key: gzip.decompress((data / "html" / f"{key}.html.gz").read_bytes()) for key in truth}
+    for label, extract in (("trafilatura", plain), ("marg_ray", ours)):
+        started = time.perf_counter()
+        scores = {k: page_score(truth[k]["articleBody"], extract(body, f"{k}.html")) for k, body in pages.items()}
+        took = time.perf_counter() - started
+        precision = sum(p for p, _ in scores.values()) / len(scores)
+        recall = sum(r for _, r in scores.values()) / len(scores)
+        f1 = 2 * precision * recall / (precision + recall)
+        print(f"{label:12} pages {len(scores)}  P {precision:.3f}  R {recall:.3f}  F1 {f1:.3f}  {took / len(scores) * 1e3:.0f} ms/page")
+        for key in sorted(scores, key=lambda k: min(scores[k]))[:worst]:
+            print(f"    {key[:12]} P {scores[key][0]:.2f} R {scores[key][1]:.2f}")
+
+
+def speed(files: list[Path]) -> None:
+    for path in files:
+        body = path.read_bytes()
+        started = time.perf_counter()
+        try:
+            document = parse(body, name=path.name)
+        except Unreadable as error:
+            print(f"{path.name}: {error.why}")
+            continue
+        took = time.perf_counter() - started
+        pages = max((p.page or 0 for p in document.parts), default=0)
+        rate = f"{pages / took:.0f} pages/s" if pages else f"{len(body) / took / 1e6:.1f} MB/s"
+        print(f"{path.name:36} {len(body) / 1e6:6.2f} MB  {took:6.2f} s  {len(document.text):>9,} letters  {rate}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_articles = commands.add_parser("articles")
+    of_articles.add_argument("--data", type=Path, required=True)
+    of_articles.add_argument("--worst", type=int, default=0, help="also name this many of the worst pages")
+    commands.add_parser("speed").add_argument("files", type=Path, nargs="+")
+    args = parser.parse_args()
+    if args.command == "articles":
+        articles(args.data, args.worst)
+    else:
+        speed(args.files)
+
+
+if __name__ == "__main__":
+    main()
