@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from marg_ray.errors import UsageError
+from marg_ray.records import Role
 
 
 class _Area(BaseModel):
@@ -40,6 +41,10 @@ class ModelSettings(_Area):
     parse_retries: Annotated[int, Field(ge=0, le=5, description="re-asks when an answer cannot be read")] = 3
     temperature: Annotated[float, Field(ge=0, le=2, description="of the first answer; re-asks use 0")] = 0.2
     concurrency: Annotated[int, Field(ge=1, description="requests under way per worker")] = 64
+    roles: Annotated[
+        dict[Role, str], Field(description="provider:model of single roles, e.g. {critic: openai:gpt-5}")
+    ] = {}
+    fallback: Annotated[str, Field(description="provider:model that is asked when the chosen one is unavailable")] = ""
     prices: Annotated[
         dict[str, tuple[float, float]],
         Field(description="US dollars per million tokens in and out, by provider:model"),
