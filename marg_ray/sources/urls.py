@@ -18,6 +18,7 @@ _TRACKING = re.compile(
     re.IGNORECASE,
 )
 _WIKIS = ("wikipedia.org", "wiktionary.org", "wikibooks.org", "wikiquote.org", "wikisource.org", "wikivoyage.org")
+_LONGEST_URL = 8_000
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
 
 
@@ -48,6 +49,8 @@ def split_web(url: str) -> WebAddress:
         ValueError: it is no web address; the message says why in a few words.
     """
     url = url.strip()
+    if len(url) > _LONGEST_URL:
+        raise ValueError(f"it has more than {_LONGEST_URL} characters")
     before_query = re.split(r"[?#]", url, maxsplit=1)[0]
     if _FORBIDDEN.search(before_query.rstrip()) and not _only_path_spaces(before_query):
         raise ValueError("it holds a space, a control character or a backslash")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -157,6 +158,32 @@ async def test_a_redirect_is_guarded_like_the_first_address(inner: str) -> None:
         with pytest.raises(AddressBlocked):
             await fetcher.fetch("http://public.test/start")
         assert connector.dialled == [("93.184.215.14", 80)]
+
+
+async def test_tls_asks_for_the_name_and_not_for_the_address() -> None:
+    hello = asyncio.get_running_loop().create_future()
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        hello.set_result(await reader.read(4096))
+        writer.close()
+
+    listening = await asyncio.start_server(listen, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    connector = FakeConnector(port)
+    fetcher = GuardedFetcher(ONCE, resolver=FakeNames({"public.test": ["93.184.215.14"]}), connector=connector)
+    with pytest.raises(FetchFailed):
+        await fetcher.fetch("https://public.test/page")
+    assert connector.dialled == [("93.184.215.14", 443)]
+    assert b"public.test" in await hello
+    await fetcher.close()
+    listening.close()
+
+
+async def test_what_a_message_shows_cannot_move_a_cursor() -> None:
+    with pytest.raises(AddressBlocked) as caught:
+        await GuardedFetcher(ONCE).fetch("http://a.test/\x1b[2J" + "x" * 9000)
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
 async def test_five_redirects_and_no_more() -> None:

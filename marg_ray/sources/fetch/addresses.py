@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from marg_ray.errors import AddressBlocked
 from marg_ray.sources.urls import WebAddress, split_web
+from marg_ray.text import one_line
 
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
 
@@ -50,7 +51,7 @@ class AddressGuard:
         try:
             address = split_web(url)
         except ValueError as exc:
-            raise AddressBlocked(url, f"not a web address: {exc}") from None
+            raise AddressBlocked(one_line(url)[:200], f"not a web address: {exc}") from None
         if (address.host, address.port) in self._allow:
             return address
         if address.port not in self._ports:

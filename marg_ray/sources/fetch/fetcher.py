@@ -43,6 +43,7 @@ USER_AGENT = "marg-ray/0.1 (research reader; +https://github.com/marg-ray/marg-r
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _CONNECT_S = 10.0
+_AT_ONCE = 100  # pages under way: bounds open sockets, and bodies in memory
 _PIECE = 64 * 1024
 
 
@@ -93,6 +94,7 @@ class GuardedFetcher:
     def __post_init__(self) -> None:
         self._guard = AddressGuard(self.ports, self.allow)
         self._hosts = HostSlots(self.settings.per_host, self.now, self.sleep)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
         self._session: aiohttp.ClientSession | None = None
 
     async def fetch(self, url: str) -> Fetched:
@@ -133,15 +135,16 @@ class GuardedFetcher:
             attempt += 1
 
     async def _timed(self, visit: _Visit, address: WebAddress) -> Fetched | _Redirect | _Busy:
-        started = time.monotonic()
-        try:
-            async with asyncio.timeout(max(visit.seconds_left, 0.0)):
-                return await self._get(visit.url, address)
-        except TimeoutError:
-            limit = self.settings.timeout_s
-            raise FetchFailed(visit.url, f"timed out after {limit:g} s") from None
-        finally:
-            visit.seconds_left -= time.monotonic() - started
+        async with self._slots:
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(max(visit.seconds_left, 0.0)):
+                    return await self._get(visit.url, address)
+            except TimeoutError:
+                limit = self.settings.timeout_s
+                raise FetchFailed(visit.url, f"timed out after {limit:g} s") from None
+            finally:
+                visit.seconds_left -= time.monotonic() - started
 
     async def _get(self, url: str, address: WebAddress) -> Fetched | _Redirect | _Busy:
         """One request and its answer."""
