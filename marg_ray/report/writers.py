@@ -1,0 +1,109 @@
+"""Reports into files: the format follows the ending, and a file is whole or not there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+from marg_ray.errors import UsageError
+from marg_ray.report.model import Report, to_json
+
+
+def _markdown(report: Report) -> bytes:
+    from marg_ray.report.markdown import to_markdown
+
+    return to_markdown(report).encode()
+
+
+def _html(report: Report) -> bytes:
+    from marg_ray.report.html import to_html
+
+    return to_html(report).encode()
+
+
+def _json(report: Report) -> bytes:
+    return to_json(report).encode()
+
+
+FORMATS: MappingProxyType[str, Callable[[Report], bytes]] = MappingProxyType(
+    {".md": _markdown, ".html": _html, ".json": _json}
+)
+_ALIASES = {".markdown": ".md", ".htm": ".html"}
+MEDIA_TYPES = MappingProxyType(
+    {".md": "text/markdown; charset=utf-8", ".html": "text/html; charset=utf-8", ".json": "application/json"}
+)
+
+
+def format_of(path: Path) -> str:
+    """The format's ending, a key of `FORMATS`.
+
+    Raises:
+        UsageError: the name ends in no format.
+    """
+    if "\0" in str(path):
+        raise UsageError("a file name cannot hold NUL", "choose another name with -o")
+    ending = path.suffix.lower()
+    ending = _ALIASES.get(ending, ending)
+    if ending not in FORMATS:
+        what = f"{ending} is no report format" if ending else f"{path.name!r} has no ending"
+        raise UsageError(f"{what}: {path}", f"name the file with one of {', '.join(FORMATS)}")
+    return ending
+
+
+def check_target(path: Path) -> None:
+    """Find out before a run, not after it, whether its report can be written to `path`. Creates the folder.
+
+    Raises:
+        UsageError: the name ends in no format, or no file can be written there.
+    """
+    format_of(path)
+    _folder(path)
+
+
+def render(report: Report, ending: str) -> bytes:
+    """The report in one format, as bytes (text is UTF-8)."""
+    return FORMATS[ending](report)
+
+
+def write_report(report: Report, path: Path) -> Path:
+    """Write the report in the format that the ending of `path` names; return the file's full path.
+
+    An existing file is replaced at once, never seen half-written.
+
+    Raises:
+        UsageError: the name ends in no format, or the file cannot be written.
+    """
+    content = render(report, format_of(path))
+    _folder(path)
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".marg-{secrets.token_hex(8)}.new")
+    try:
+        with open(draft, "xb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(draft, target)
+    except OSError as exc:
+        draft.unlink(missing_ok=True)
+        raise _unwritable(path, exc) from None
+    return path.absolute()
+
+
+def _folder(path: Path) -> None:
+    """Make sure that a file can be put where `path` says."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", "name a file in it")
+    folder = path.absolute().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise _unwritable(path, exc) from None
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{path} cannot be written: no right to write in {folder}", "choose another place with -o")
+
+
+def _unwritable(path: Path, exc: OSError) -> UsageError:
+    return UsageError(f"{path} cannot be written: {exc.strerror or exc}", "choose another place with -o")
