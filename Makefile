@@ -45,8 +45,9 @@ format: $(STAMP) ## rewrite the code in the project's format
 bench: $(STAMP) ## benchmarks; results go to standard output
 	$(BIN)/python benchmarks/overhead.py
 
-lock: ## resolve pyproject.toml again into requirements.lock
-	@$(BIN)/python -m piptools compile --quiet --extra dev --strip-extras --no-header --no-annotate --allow-unsafe \
+lock: ## resolve pyproject.toml into requirements.lock, keeping its pins; make lock UPGRADE=--upgrade takes the newest
+	@cp requirements.lock requirements.lock.new
+	@$(BIN)/python -m piptools compile --quiet $(UPGRADE) --extra dev --strip-extras --no-header --no-annotate --allow-unsafe \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
 		--output-file requirements.lock.new pyproject.toml
 	@{ echo "# Exact versions of the core and dev dependencies in pyproject.toml, resolved for Python 3.11 on Linux."; \

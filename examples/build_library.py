@@ -101,7 +101,7 @@ def pdf(text: Text, columns: int) -> bytes:
 
     document.addPageTemplates(PageTemplate(frames=frames, onPage=footer))
     document.build([_flowable(piece) for piece in _titled(text)])
-    return out.getvalue()
+    return out.getvalue().replace(b"D:20000101000000", f"D:{text.date:%Y%m%d%H%M%S}".encode())  # as long as before
 
 
 def _titled(text: Text) -> list[Piece]:
@@ -114,7 +114,7 @@ def _flowable(piece: Piece) -> Any:
     from reportlab.lib.styles import ParagraphStyle
     from reportlab.platypus import Paragraph, Table
 
-    body = ParagraphStyle("body", fontName="Times-Roman", fontSize=10, leading=13, spaceAfter=6)
+    body = ParagraphStyle("body", fontName="Times-Roman", fontSize=11, leading=14.5, spaceAfter=7)
     sizes = {0: 17, 1: 12.5, 2: 10.5}
     match piece.kind:
         case "heading":
