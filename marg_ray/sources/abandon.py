@@ -36,6 +36,8 @@ async def abandonable(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) 
             result = fn(*args, **kwargs)
         except Exception as exc:
             error = exc
+        except BaseException as exc:  # a panic of compiled code is none that its callers could catch
+            error = RuntimeError(f"{type(exc).__name__}: {exc}")
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
             loop.call_soon_threadsafe(settle, result, error)
 

@@ -66,10 +66,12 @@ def search_query(text: str, limit: int = LONGEST_QUERY) -> str:
     if len(line) <= limit:
         return line
     sentences = list(dict.fromkeys(s for s in map(one_line, _SENTENCE_END.split(clean_text(text))) if s))
-    if len(_UNSPACED.findall(line)) * 2 > len(line):
-        return _phrases(sentences, limit)
-    words = _key_words(sentences, limit)
-    return words or _phrases(sentences, limit)
+    query = "" if len(_UNSPACED.findall(line)) * 2 > len(line) else _key_words(sentences, limit)
+    query = query or _phrases(sentences, limit)
+    if line.startswith(query):  # nothing stood out: both ends say more than the beginning
+        half = limit // 2 - 1
+        query = one_line(f"{line[-half:]} {line[:half]}")
+    return query
 
 
 def _says_something(c: str) -> bool:
@@ -91,7 +93,7 @@ def _key_words(sentences: list[str], limit: int) -> str:
             first.setdefault(word.casefold(), (len(first), word))
     chosen: list[str] = []
     room = max(limit // 2, min(limit, 60))
-    for word, _ in sorted(weight.items(), key=lambda item: (-item[1], first[item[0]][0])):
+    for word, _ in sorted(weight.items(), key=lambda item: (-item[1], -len(item[0]), first[item[0]][0])):
         if len(word) <= 60 and room > len(word):
             chosen.append(word)
             room -= len(word) + 1

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from marg_ray.errors import AddressBlocked, FetchFailed
 from marg_ray.settings import FetchSettings
@@ -246,3 +249,32 @@ def test_public(ip: str) -> None:
 )  # fmt: skip
 def test_not_public(ip: str) -> None:
     assert not is_public(ip)
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.sampled_from(["decimal", "hex", "octal parts", "hex parts", "three", "two", "wide"])
+)
+def test_every_spelling_of_an_ipv4_address_is_judged_alike(number: int, spelling: str) -> None:
+    a, b, c, d = number.to_bytes(4, "big")
+    dotted = f"{a}.{b}.{c}.{d}"
+    host = {
+        "decimal": str(number),
+        "hex": hex(number),
+        "octal parts": ".".join(f"0{part:o}" for part in (a, b, c, d)),
+        "hex parts": ".".join(map(hex, (a, b, c, d))),
+        "three": f"{a}.{b}.{c << 8 | d}",
+        "two": f"{a}.{b << 16 | c << 8 | d}",
+        "wide": "".join(chr(ord(x) + 0xFEE0) if x != "." else "。" for x in dotted),
+    }[spelling]
+    try:
+        passed = AddressGuard().address(f"http://{host}/").host
+    except AddressBlocked:
+        passed = ""
+    assert passed == (dotted if is_public(dotted) else "")
+
+
+@given(st.ip_addresses(v=4))
+def test_a_wrapped_address_is_as_public_as_what_it_wraps(inner: ipaddress.IPv4Address) -> None:
+    number = int(inner)
+    for wrapped in (0xFFFF << 32 | number, 0x64FF9B << 96 | number, 0x2002 << 112 | number << 80):
+        assert is_public(str(ipaddress.IPv6Address(wrapped))) == is_public(str(inner))

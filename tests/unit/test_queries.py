@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from marg_ray.errors import UsageError
 from marg_ray.sources.queries import clean_question, search_query
+from marg_ray.text import one_line
 from tests.shared import case_file, needs_shared
 
 INVISIBLE = "\0\x1b\u202e\u200b\u200d\ufeff\u2066"
@@ -103,3 +104,12 @@ def test_any_long_text_gives_a_bounded_line(text: str, limit: int) -> None:
     assert len(query) <= limit
     assert "\n" not in query
     assert not set(query) & set("\0\x1b\u202e\u200b\ufeff")
+
+
+@given(st.lists(st.text("abcdefgh ,.?", min_size=1, max_size=12), min_size=150, max_size=300))
+def test_a_long_text_is_never_just_cut(words: list[str]) -> None:
+    text = " ".join(words)
+    line = one_line(text)
+    query = search_query(text)
+    assert len(query) <= 400
+    assert len(line) <= 400 or not query or len(set(line)) < 3 or not line.startswith(query)

@@ -67,7 +67,7 @@ class _Line:
             EngineFailed: no try was answered, or the engine is left alone for now after its latest failure.
         """
         if not self.breaker.enter():
-            raise self.failure
+            raise EngineFailed(*self.failure.args)
         settled = False
         try:
             reply = await self._tries(query, limit, tally)
