@@ -99,13 +99,14 @@ def build_report(inputs: ReportInputs) -> Report:
     findings = tuple(_findings(inputs.analysis, known))
     used = _used_evidence(ordered, disagreements, findings)
     last = inputs.reviews[-1] if inputs.reviews else None
+    status = _status(inputs.status, ordered)
     return Report(
         session_id=inputs.session_id,
         question=clean(inputs.request.question),
         title=one_line(inputs.plan.title) or one_line(inputs.request.question),
         language=inputs.plan.language,
         model=inputs.model,
-        status=inputs.status,
+        status=status,
         verdict=clean(inputs.verdict),
         depth=inputs.request.depth,
         request_class=inputs.plan.request_class,
@@ -127,7 +128,7 @@ def build_report(inputs: ReportInputs) -> Report:
         issues=tuple(ReportIssue(**issue.model_dump()) for issue in last.issues) if last else (),
         iterations=inputs.iterations,
         usage=_usage(inputs.usage_by_role, inputs.wall_seconds),
-        notes=tuple(_notes(inputs, known)),
+        notes=tuple(_notes(inputs, known, status)),
         trace=inputs.trace,
     )
 
@@ -272,7 +273,16 @@ def _usage(by_role: Mapping[Role, Usage], wall_seconds: float) -> ReportUsage:
     )
 
 
-def _notes(inputs: ReportInputs, known: Mapping[str, Evidence]) -> Iterator[ReportNote]:
+def _status(claimed: ReportStatus, sentences: Iterable[ReportSentence]) -> ReportStatus:
+    """What was claimed, but never "passed" over a sentence that does not hold."""
+    bad = any(s.verdict in (Verdict.UNSUPPORTED, Verdict.CONTRADICTED) for s in sentences)
+    return ReportStatus.QUALITY_WARNING if bad and claimed is ReportStatus.PASSED else claimed
+
+
+def _notes(inputs: ReportInputs, known: Mapping[str, Evidence], status: ReportStatus) -> Iterator[ReportNote]:
+    if status is not inputs.status:
+        text = "the review passed this report, but a sentence in it is not supported by what it cites"
+        yield ReportNote(kind="status", text=text)
     for note in inputs.notes:
         yield ReportNote(kind=note.kind, text=clean(note.text), section=note.section)
     drafts = [d for d in (inputs.summary, *inputs.drafts.values()) if d is not None]
