@@ -1,0 +1,78 @@
+"""Research reports whose every sentence can be checked.
+
+>>> from marg_ray import research
+>>> report = research("How do tides make power?", docs=["papers/"], offline=True)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from marg_ray.errors import (
+    AddressBlocked,
+    BudgetExceeded,
+    ContextOverflow,
+    FetchFailed,
+    InsufficientEvidence,
+    MargError,
+    ModelError,
+    ModelUnavailable,
+    OutputCut,
+    ParseError,
+    SearchUnavailable,
+    SessionCancelled,
+    SessionHalted,
+    SessionNotFound,
+    SourceError,
+    StaleEpoch,
+    StoreConflict,
+    Unreadable,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from marg_ray.client import Marg, research
+    from marg_ray.report.model import Report
+    from marg_ray.settings import Settings
+
+_LAZY = {
+    "Marg": "marg_ray.client",
+    "Report": "marg_ray.report.model",
+    "Settings": "marg_ray.settings",
+    "research": "marg_ray.client",
+}
+
+__all__ = [
+    "AddressBlocked",
+    "BudgetExceeded",
+    "ContextOverflow",
+    "FetchFailed",
+    "InsufficientEvidence",
+    "Marg",
+    "MargError",
+    "ModelError",
+    "ModelUnavailable",
+    "OutputCut",
+    "ParseError",
+    "Report",
+    "SearchUnavailable",
+    "SessionCancelled",
+    "SessionHalted",
+    "SessionNotFound",
+    "Settings",
+    "SourceError",
+    "StaleEpoch",
+    "StoreConflict",
+    "Unreadable",
+    "UsageError",
+    "research",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """What is heavy to import comes when it is first used."""
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,6 +17,7 @@
     │   └── Unreadable          it came, but it is no document          422
     ├── BudgetExceeded          tokens, money, time or tasks are spent       exit 6
     ├── InsufficientEvidence    the sources do not answer               422, exit 4
+    ├── SessionHalted           stopped, and can be resumed             503, exit 5
     └── SessionCancelled        stopped by its owner                    409, exit 130
 
 `http_status`, `exit_code` and `retryable` are class attributes, so that HTTP, the command line and retries need
@@ -250,6 +251,25 @@ class InsufficientEvidence(MargError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class SessionHalted(MargError):
+    """A session stopped because something it needs was away; what it has found stays."""
+
+    http_status = 503
+    exit_code = 5
+    retryable = True
+
+    def __init__(self, session_id: str, stage: str, detail: str) -> None:
+        super().__init__(session_id, stage, detail)
+        self.session_id, self.stage, self.detail = session_id, stage, detail
+
+    def __str__(self) -> str:
+        return f"stopped while it was to {self.stage}: {self.detail}"
+
+    @property
+    def hint(self) -> str:
+        return f"`marg resume {self.session_id}` goes on from here"
 
 
 class SessionCancelled(MargError):

@@ -1,0 +1,138 @@
+"""Puts agents and workers together from settings and the seams they stand on. Knows no Ray.
+
+Imports are local: a process that holds the formatter does not load what a reader needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from marg_ray.records import Role
+from marg_ray.seams import Embedder, Ledger, Offload
+from marg_ray.settings import Settings
+
+if TYPE_CHECKING:
+    from marg_ray.actors.fanout import Units
+    from marg_ray.actors.protocol import Agent
+    from marg_ray.actors.researcher import Workers
+    from marg_ray.grounding.snapshots import Snapshots
+    from marg_ray.models.client import ModelClient
+    from marg_ray.models.select import Choice
+    from marg_ray.store.artefacts import Artefacts
+    from marg_ray.store.protocol import LogEntry
+
+ReadLog = Callable[[str], Awaitable[list["LogEntry"]]]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things lie under `MARG_HOME`."""
+
+    home: Path
+
+    @property
+    def database(self) -> Path:
+        return self.home / "marg.db"
+
+    @property
+    def snapshots(self) -> Snapshots:
+        from marg_ray.grounding.snapshots import Snapshots
+
+        return Snapshots(self.home / "snapshots")
+
+    @property
+    def artefacts(self) -> Artefacts:
+        from marg_ray.store.artefacts import Artefacts
+
+        return Artefacts(self.home / "reports")
+
+
+def model_name(choice: Choice) -> str:
+    """What is written on a report."""
+    fast, strong = choice.spec_fast, choice.spec_strong
+    return strong if fast == strong else f"{strong} (writing), {fast} (reading)"
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """One process's parts. `choice` is the model picked at the edge; everything else follows from the settings."""
+
+    settings: Settings
+    choice: Choice
+    embedder: Embedder
+    ledger: Ledger
+    offload: Offload
+
+    @property
+    def places(self) -> Places:
+        return Places(self.settings.home)
+
+    @cached_property
+    def model(self) -> ModelClient:
+        """The chosen model, every call through the ledger."""
+        from marg_ray.models.extractive import ExtractiveModel
+        from marg_ray.models.select import build_model
+        from marg_ray.models.wrappers import MeteredModel
+
+        def extractive() -> ModelClient:
+            return ExtractiveModel(self.embedder, self.offload)
+
+        model = build_model(self.choice, self.settings, extractive_factory=extractive)
+        return MeteredModel(model, self.ledger)
+
+    def units(self) -> Units:
+        from marg_ray.actors.fanout import Units
+        from marg_ray.actors.shelves import LocalShelves
+        from marg_ray.sources.fetch import GuardedFetcher
+        from marg_ray.sources.web.search import build_web_search
+
+        s, snapshots = self.settings, self.places.snapshots
+        return Units(
+            model=self.model,
+            embedder=self.embedder,
+            ledger=self.ledger,
+            snapshots=snapshots,
+            shelves=LocalShelves(s.home, s.library, self.embedder, snapshots, self.offload),
+            web=build_web_search(s.search),
+            fetcher=GuardedFetcher(s.fetch),
+            offload=self.offload,
+        )
+
+    def agent(self, role: Role, workers: Workers, read_log: ReadLog) -> Agent:
+        """The agent of one role."""
+        match role:
+            case Role.PLANNER:
+                from marg_ray.actors.planner import Planner
+
+                return Planner(model=self.model, offload=self.offload)
+            case Role.RESEARCHER:
+                from marg_ray.actors.researcher import Researcher
+
+                return Researcher(workers=workers)
+            case Role.SYNTHESIZER:
+                from marg_ray.actors.synthesizer import Synthesizer
+
+                return Synthesizer(workers=workers, model=self.model, offload=self.offload)
+            case Role.ANALYST:
+                from marg_ray.actors.analyst import Analyst
+
+                return Analyst(model=self.model, offload=self.offload)
+            case Role.CRITIC:
+                from marg_ray.actors.critic import Critic
+
+                return Critic(model=self.model, embedder=self.embedder, offload=self.offload)
+            case Role.FORMATTER:
+                from marg_ray.actors.formatter import Formatter
+
+                return Formatter(
+                    artefacts=self.places.artefacts,
+                    read_log=read_log,
+                    model_name=model_name(self.choice),
+                    offload=self.offload,
+                )
+            case Role.ASSISTANT:
+                raise ValueError("the assistant answers chats, not research tasks")

@@ -1,0 +1,321 @@
+"""The process boundary: every plain class of this package as a Ray actor, and the handle a front end works with.
+
+The only module of the package that imports Ray. Collaborators are built inside the actors' constructors, where Ray
+runs them again after a crash; `max_task_retries=-1` hands a call to the restarted process, hence every method is
+idempotent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unasked
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray.exceptions import RayTaskError
+
+from marg_ray.actors.assembly import Assembly, Places
+from marg_ray.actors.coordinator import Coordinator, Progress
+from marg_ray.actors.holder import this_process
+from marg_ray.actors.ledger import LedgerBook
+from marg_ray.actors.protocol import Agent
+from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
+from marg_ray.models.select import Choice
+from marg_ray.records import Request, Role, Usage
+from marg_ray.seams import Begun, CallKey, Embedder, Ledger, Offload, Vectors
+from marg_ray.settings import Settings
+from marg_ray.store.protocol import CallRow, LogEntry, SessionRow, Store
+from marg_ray.store.sql import SqlStore, sqlite_url
+from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
+CONCURRENCY = 1000  # calls an asynchronous actor has under way
+# In this order they are started: what the first task needs comes first.
+AGENTS = (Role.RESEARCHER, Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
+
+
+async def ask(ref: Any) -> Any:
+    """Await a Ray call: errors arrive as the class that was raised, cancelling reaches the other side."""
+    try:
+        return await ref
+    except RayTaskError as exc:
+        raise exc.cause from None
+    except asyncio.CancelledError:
+        ray.cancel(ref)
+        raise
+
+
+# ---- seams over handles
+
+
+class RayEmbedder:
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors: Vectors = await ask(self._actor.embed.remote(list(texts)))
+        return vectors
+
+
+class RayLedger:
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def begin(self, call: CallKey, estimate: Usage) -> Begun:
+        begun: Begun = await ask(self._actor.begin.remote(call, estimate))
+        return begun
+
+    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
+        await ask(self._actor.end.remote(call, result, usage))
+
+    async def failed(self, call: CallKey) -> None:
+        await ask(self._actor.failed.remote(call))
+
+
+class _Named:
+    """An actor found by its name at the first call, so that actors may start in any order."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._actor = name, None
+
+    async def call(self, method: str, *args: Any) -> Any:
+        if self._actor is None:
+            self._actor = ray.get_actor(self._name)
+        return await ask(getattr(self._actor, method).remote(*args))
+
+
+class RayWorkers:
+    """Spreads units over the pool: each goes to the worker that has the fewest under way from here."""
+
+    def __init__(self, count: int) -> None:
+        self._actors = [_Named(f"worker:{n}") for n in range(count)]
+        self._load = [0] * count
+
+    async def search(self, task: SearchTask) -> SearchDone:
+        done: SearchDone = await self._send("search", task)
+        return done
+
+    async def read(self, task: ReadTask) -> SourceRead:
+        done: SourceRead = await self._send("read", task)
+        return done
+
+    async def draft(self, task: DraftTask) -> DraftReady:
+        done: DraftReady = await self._send("draft", task)
+        return done
+
+    async def _send(self, unit: str, task: Task) -> Any:
+        n = min(range(len(self._actors)), key=self._load.__getitem__)
+        self._load[n] += 1
+        try:
+            return await self._actors[n].call(unit, task)
+        finally:
+            self._load[n] -= 1
+
+
+class RayDispatch:
+    """Takes a task to the actor of its role."""
+
+    def __init__(self) -> None:
+        self._agents = {role: _Named(f"agent:{role}") for role in AGENTS}
+
+    async def __call__(self, task: Task) -> Message:
+        message: Message = await self._agents[task.role].call("handle", task)
+        return message
+
+
+def _run(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return fn(*args, **kwargs)
+
+
+_REMOTE_RUN: Any = None
+
+
+async def ray_offload(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """CPU work as a plain Ray task: it takes a core for itself, on whatever node has one free."""
+    global _REMOTE_RUN
+    if _REMOTE_RUN is None:
+        _REMOTE_RUN = ray.remote(num_cpus=1, max_retries=3)(_run)
+    result: T = await ask(_REMOTE_RUN.remote(fn, *args, **kwargs))
+    return result
+
+
+# ---- actors
+
+
+class EmbedderActor:
+    """One model for all sessions; it loads while the first session is planned."""
+
+    async def __init__(self) -> None:  # type: ignore[misc]
+        from marg_ray.models.embeddings import MiniLM
+
+        self._model = MiniLM()
+        self._warming = asyncio.ensure_future(self._model.warm())
+
+    async def embed(self, texts: list[str]) -> Vectors:
+        return await self._model.embed(texts)
+
+
+class LedgerActor(LedgerBook):
+    async def __init__(self, url: str) -> None:  # type: ignore[misc]
+        super().__init__(await SqlStore.open(url))
+
+
+class WorkerActor:
+    """Searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
+
+    async def __init__(self, settings: Settings, choice: Choice, embedder: Any, ledger: Any) -> None:  # type: ignore[misc]
+        self._units = _assembly(settings, choice, embedder, ledger).units()
+
+    async def search(self, task: SearchTask) -> SearchDone:
+        return await self._units.search(task)
+
+    async def read(self, task: ReadTask) -> SourceRead:
+        return await self._units.read(task)
+
+    async def draft(self, task: DraftTask) -> DraftReady:
+        return await self._units.draft(task)
+
+
+class AgentActor:
+    """An agent of one role, shared by all sessions."""
+
+    async def __init__(  # type: ignore[misc]
+        self, role: Role, settings: Settings, choice: Choice, embedder: Any, ledger: Any
+    ) -> None:
+        self._store: Store | None = None
+        self._url = sqlite_url(Places(settings.home).database)
+        assembly = _assembly(settings, choice, embedder, ledger)
+        self._agent: Agent = assembly.agent(role, RayWorkers(settings.runtime.workers), self._read_log)
+
+    async def handle(self, task: Task) -> Message:
+        return await self._agent.handle(task)
+
+    async def _read_log(self, session_id: str) -> list[LogEntry]:
+        if self._store is None:
+            self._store = await SqlStore.open(self._url)
+        return await self._store.read(session_id)
+
+
+class CoordinatorActor(Coordinator):
+    async def __init__(self, url: str, holder: str, lease_s: float) -> None:  # type: ignore[misc]
+        super().__init__(await SqlStore.open(url), RayDispatch(), holder=holder, lease_s=lease_s)
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            await self.recover()
+
+
+def _assembly(settings: Settings, choice: Choice, embedder: Any, ledger: Any) -> Assembly:
+    return Assembly(
+        settings=settings,
+        choice=choice,
+        embedder=RayEmbedder(embedder),
+        ledger=RayLedger(ledger),
+        offload=ray_offload,
+    )
+
+
+# ---- the front end's handle
+
+
+class Runtime:
+    """A running set of actors. `Runtime.start` brings it up here, or attaches to the Ray that is running."""
+
+    def __init__(self, settings: Settings, choice: Choice, actors: dict[str, Any]) -> None:
+        self.settings, self.choice, self._actors = settings, choice, actors
+        self.embedder: Embedder = RayEmbedder(actors["embedder"])
+        self.ledger: Ledger = RayLedger(actors["ledger"])
+        self.offload: Offload = ray_offload
+        self.places = Places(settings.home)
+        self._coordinators = [actors[f"coordinator:{n}"] for n in range(settings.runtime.coordinators)]
+
+    @classmethod
+    def start(cls, settings: Settings, choice: Choice) -> Runtime:
+        connect(settings)
+        return cls(settings, choice, _create(settings, choice))
+
+    async def submit(self, session_id: str, request: Request) -> None:
+        """Start a session (or go on with it, if it exists)."""
+        await ask(self._shard(session_id).submit.remote(session_id, request))
+
+    async def resume(self, session_id: str) -> str:
+        status: str = await ask(self._shard(session_id).resume.remote(session_id))
+        return status
+
+    async def cancel(self, session_id: str) -> str:
+        status: str = await ask(self._shard(session_id).cancel.remote(session_id))
+        return status
+
+    async def deliver(self, session_id: str, message: Message) -> None:
+        await ask(self._shard(session_id).deliver.remote(session_id, message))
+
+    async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
+        """New log entries above `after`; waits up to `wait_s` seconds for one."""
+        progress: Progress = await ask(self._shard(session_id).progress.remote(session_id, after, wait_s))
+        return progress
+
+    async def sessions(self, limit: int = 100) -> list[SessionRow]:
+        rows: list[SessionRow] = await ask(self._coordinators[0].sessions.remote(limit))
+        return rows
+
+    async def calls(self, session_id: str) -> list[CallRow]:
+        rows: list[CallRow] = await ask(self._actors["ledger"].calls.remote(session_id))
+        return rows
+
+    def _shard(self, session_id: str) -> Any:
+        return self._coordinators[zlib.crc32(session_id.encode()) % len(self._coordinators)]
+
+    @staticmethod
+    def close() -> None:
+        """Leave Ray; a Ray that was started here ends."""
+        if ray.is_initialized():
+            ray.shutdown()
+
+
+def connect(settings: Settings) -> None:
+    """Attach to the Ray that is named in the settings, or start one on this machine."""
+    if ray.is_initialized():
+        return
+    address = settings.runtime.ray_address or None
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+    if address:
+        ray.init(address=address, namespace=_namespace(settings), **quiet)
+    else:
+        ray.init(namespace=_namespace(settings), include_dashboard=False, object_store_memory=256 * 2**20, **quiet)
+
+
+def _namespace(settings: Settings) -> str:
+    return "marg-" + hashlib.sha256(str(settings.home).encode()).hexdigest()[:8]
+
+
+def _create(settings: Settings, choice: Choice) -> dict[str, Any]:
+    """Create the actors, or find those that are there. Nothing is waited for: they start side by side."""
+    url = sqlite_url(Places(settings.home).database)
+    settings.home.mkdir(parents=True, exist_ok=True)
+    actors: dict[str, Any] = {}
+
+    def actor(name: str, cls: type, *args: Any) -> Any:
+        options = {"name": name, "lifetime": "detached", "get_if_exists": True, "max_concurrency": CONCURRENCY}
+        actors[name] = ray.remote(cls).options(**options, **RESTARTS).remote(*args)
+        return actors[name]
+
+    holder = settings.runtime.ray_address or this_process()
+    for n in range(settings.runtime.coordinators):
+        actor(f"coordinator:{n}", CoordinatorActor, url, holder, settings.runtime.lease_s)
+    ledger, embedder = actor("ledger", LedgerActor, url), actor("embedder", EmbedderActor)
+    parts = (settings, choice, embedder, ledger)
+    for role in AGENTS:
+        actor(f"agent:{role}", AgentActor, role, *parts)
+        if role is Role.RESEARCHER:
+            actor("worker:0", WorkerActor, *parts)
+    for n in range(1, settings.runtime.workers):
+        actor(f"worker:{n}", WorkerActor, *parts)
+    return actors

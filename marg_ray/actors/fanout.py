@@ -1,0 +1,365 @@
+"""The units that fan out: one search, one read, one draft. Each runs on any worker; none holds run state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from pydantic import TypeAdapter
+
+from marg_ray.errors import AddressBlocked, ParseError, SearchUnavailable, SourceError
+from marg_ray.grounding.drafts import parse_draft, render_draft
+from marg_ray.grounding.injection import cut_injections
+from marg_ray.grounding.quotes import locate
+from marg_ray.grounding.snapshots import Document, Snapshots
+from marg_ray.messages import SCOUT, DraftReady, SearchDone, SourceRead
+from marg_ray.models.client import Call, ModelClient
+from marg_ray.models.tasks import ClaimIdea, DraftSection, EvidenceCard, ExtractClaims, Passage, RewriteQuery
+from marg_ray.records import (
+    Answerability,
+    Evidence,
+    Hit,
+    Note,
+    Record,
+    RequestClass,
+    Role,
+    Source,
+    SourceKind,
+    Span,
+    Usage,
+    Zone,
+    evidence_id,
+)
+from marg_ray.seams import CallKey, Embedder, Ledger, Offload, paid
+from marg_ray.sources.answerability import assess_snippets
+from marg_ray.sources.parse import parse
+from marg_ray.sources.protocol import Fetched, Fetcher, Found, Searcher
+from marg_ray.sources.queries import search_query
+from marg_ray.sources.ranking import best_windows, rank_hits
+from marg_ray.tasks import DraftTask, ReadTask, SearchTask
+
+HITS = 10  # asked of each source; the depth decides how many are read
+WINDOW_WORDS = 1400  # of a document that a reader is shown
+MIN_QUOTE = 12  # characters; less is no evidence
+PROVIDED_ONLY = frozenset({RequestClass.ANALYZE_PROVIDED, RequestClass.WRITE_ONLY})
+ZONES = (Zone.NOTHING, Zone.NEAREST, Zone.ANSWER)  # rising
+
+FOUND: TypeAdapter[Found] = TypeAdapter(Found)
+
+
+class Shelves(Protocol):
+    """The local sources of a request: its library folders and the text that was handed in."""
+
+    async def searchers(self, task: SearchTask) -> Sequence[Searcher]: ...
+
+
+class _Fetch(Record):
+    """What the ledger keeps of a fetch; the text is in the snapshots."""
+
+    source: Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Units:
+    """Everything a worker needs to search, read and draft."""
+
+    model: ModelClient
+    embedder: Embedder
+    ledger: Ledger
+    snapshots: Snapshots
+    shelves: Shelves
+    web: Searcher | None
+    fetcher: Fetcher
+    offload: Offload
+    words: int = field(default=WINDOW_WORDS)
+
+    # ---- search
+
+    async def search(self, task: SearchTask) -> SearchDone:
+        """Put one query to every chosen source; where nothing is found, once more in other words."""
+        first = await self._search(task, task.query)
+        rewritten, usage = "", first.usage
+        best = first
+        if task.section != SCOUT and (not first.hits or first.answerability.zone is Zone.NOTHING):
+            rewritten, spent = await self._rewrite(task)
+            usage = usage + spent
+            if rewritten and rewritten != task.query:
+                second = await self._search(task, rewritten)
+                usage = usage + second.usage
+                best = _better(first, second)
+        return SearchDone(
+            task_id=task.id,
+            section=task.section,
+            query=task.query,
+            hits=best.hits[:HITS],
+            answerability=best.answerability,
+            rewritten=rewritten if best is not first else "",
+            usage=usage,
+            notes=tuple(dict.fromkeys((*first.notes, *best.notes))),
+        )
+
+    async def _rewrite(self, task: SearchTask) -> tuple[str, Usage]:
+        ask = RewriteQuery(question=task.request.question, section_title=task.title, query=task.query)
+        try:
+            reply = await self.model.run(ask, _call(task))
+        except ParseError:
+            return "", Usage()
+        return search_query(reply.output.query), reply.usage
+
+    async def _search(self, task: SearchTask, query: str) -> _Result:
+        searches = [s.search(query, HITS) for s in await self.shelves.searchers(task)]
+        web = self.web is not None and _web_allowed(task)
+        if web:
+            searches.append(self._search_web(task, query))
+        if not searches:
+            raise SearchUnavailable("no source is chosen: give --docs, or allow the web")
+        results = await asyncio.gather(*searches, return_exceptions=True)
+        failed = [r for r in results if isinstance(r, BaseException)]
+        found = [r for r in results if isinstance(r, Found)]
+        for failure in failed:
+            if not isinstance(failure, SourceError):
+                raise failure
+        if not found:
+            raise failed[0]
+        notes = tuple(Note(kind="source_failed", text=str(f)) for f in failed)
+        return _merge(found, notes)
+
+    async def _search_web(self, task: SearchTask, query: str) -> Found:
+        assert self.web is not None
+        web, query = self.web, search_query(query)
+
+        async def make() -> tuple[str, Usage]:
+            found = await web.search(query, HITS)
+            return FOUND.dump_json(found).decode(), Usage(searches=max(1, found.searches))
+
+        key = CallKey.of(task.session_id, "search", Role.RESEARCHER, query, HITS, task_id=task.id)
+        result = await paid(self.ledger, key, make)
+        found = FOUND.validate_json(result.result)
+        hits = await rank_hits(query, found.hits, self.embedder)
+        answerability = assess_snippets(query, hits)
+        spent = result.usage.searches
+        return Found(hits=hits, answerability=answerability, notes=found.notes, searches=spent)
+
+    # ---- read
+
+    async def read(self, task: ReadTask) -> SourceRead:
+        """Freeze one source and take from it the passages that answer the section."""
+        try:
+            source, document, usage = await self._open(task)
+        except SourceError as exc:
+            return SourceRead(
+                task_id=task.id, section=task.section, location=task.hit.location, status="unavailable", reason=str(exc)
+            )
+        asked = (task.title, *task.queries)
+        spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words)
+        ask = ExtractClaims(
+            question=task.question,
+            section_title=task.title,
+            queries=task.queries,
+            source_title=source.title,
+            passages=_passages(spans, document, self.words),
+            document=document,
+        )
+        notes: tuple[Note, ...] = ()
+        claims: list[ClaimIdea] = []
+        if ask.passages:
+            reply = await self.model.run(ask, _call(task))
+            claims, usage, notes = reply.output.claims, usage + reply.usage, reply.notes
+        evidence = await self.offload(_ground_claims, claims, document, source, task.hit.relevance, ask.max_claims)
+        return SourceRead(
+            task_id=task.id,
+            section=task.section,
+            location=task.hit.location,
+            status="read",
+            source=source,
+            evidence=evidence,
+            usage=usage,
+            notes=notes,
+        )
+
+    async def _open(self, task: ReadTask) -> tuple[Source, Document, Usage]:
+        hit = task.hit
+        if hit.source_id:  # its text is frozen already
+            document = await self.offload(self.snapshots.document, hit.source_id)
+            return _source(document, hit, datetime.now(UTC)), document, Usage()
+        if task.offline:
+            raise AddressBlocked(hit.location, "this session is offline")
+
+        async def make() -> tuple[str, Usage]:
+            page = await self.fetcher.fetch(hit.location)
+            document = await self.offload(_document, page)
+            await self.offload(self.snapshots.put, document)
+            source = _source(document, hit, page.fetched_at)
+            return _Fetch(source=source).model_dump_json(), Usage(fetches=1)
+
+        key = CallKey.of(task.session_id, "fetch", Role.RESEARCHER, hit.location, task_id=task.id)
+        result = await paid(self.ledger, key, make)
+        source = _Fetch.model_validate_json(result.result).source
+        return source, await self.offload(self.snapshots.document, source.id), result.usage
+
+    # ---- draft
+
+    async def draft(self, task: DraftTask) -> DraftReady:
+        """Write one section from its evidence, citing by number."""
+        cards = evidence_cards(task.evidence, task.sources)
+        numbers = {card.number: e.id for card, e in zip(cards, task.evidence, strict=True)}
+        shown = {e: (n,) for n, e in numbers.items()}
+        ask = DraftSection(
+            question=task.question,
+            report_title=task.report_title,
+            section_title=task.title,
+            queries=task.queries,
+            other_sections=task.other_sections,
+            evidence=cards,
+            language=task.language,
+            words=task.words,
+            feedback=task.feedback,
+            previous=render_draft(task.previous, shown) if task.previous and task.feedback else "",
+        )
+        reply = await self.model.run(ask, _call(task))
+        draft = await self.offload(
+            parse_draft,
+            reply.output.markdown,
+            {n: e for n, e in numbers.items() if n not in reply.left_out},
+            section=task.section,
+            section_title=task.title,
+            revision=task.revision,
+            prompted=tuple(e for n, e in numbers.items() if n not in reply.left_out),
+            incomplete=reply.output.incomplete,
+        )
+        notes = reply.notes + tuple(
+            Note(kind="unknown_citation", text=f"{u.mark} names no evidence and was removed", section=task.section)
+            for u in draft.unknown_citations
+        )
+        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=notes)
+
+
+def evidence_cards(evidence: Sequence[Evidence], sources: dict[str, Source]) -> tuple[EvidenceCard, ...]:
+    """Evidence as a writer sees it, numbered from 1 in the order given."""
+    return tuple(
+        EvidenceCard(
+            number=n,
+            quote=e.quote,
+            source_title=sources[e.source].title if e.source in sources else "",
+            source_id=e.source,
+            start=e.start,
+            end=e.end,
+            heading=e.heading,
+            claim=e.claim,
+            relevance=e.relevance,
+            published=sources[e.source].published if e.source in sources else "",
+        )
+        for n, e in enumerate(evidence, 1)
+    )
+
+
+# ---- search results
+
+
+@dataclass(frozen=True)
+class _Result:
+    hits: tuple[Hit, ...]
+    answerability: Answerability
+    notes: tuple[Note, ...]
+    usage: Usage
+
+
+def _merge(found: Sequence[Found], notes: tuple[Note, ...]) -> _Result:
+    """Results of several sources as one list, best first; the best of them says how far the query is answered."""
+    hits = sorted((h for f in found for h in f.hits), key=lambda h: -h.relevance)
+    best = max((f.answerability for f in found), key=lambda a: (ZONES.index(a.zone), a.coverage))
+    missing = [set(f.answerability.missing_terms) for f in found]
+    nowhere = tuple(t for t in best.missing_terms if all(t in m for m in missing))
+    nearest = tuple(dict.fromkeys(t for f in found for t in f.answerability.nearest))[:5]
+    return _Result(
+        hits=tuple({h.location: h for h in reversed(hits)}.values())[::-1],
+        answerability=best.model_copy(update={"missing_terms": nowhere, "nearest": nearest}),
+        notes=(*notes, *(n for f in found for n in f.notes)),
+        usage=Usage(searches=sum(f.searches for f in found)),
+    )
+
+
+def _better(first: _Result, second: _Result) -> _Result:
+    """The rewritten query's result where it found more; other words never prove that the question is answered."""
+    if ZONES.index(second.answerability.zone) <= ZONES.index(first.answerability.zone) and first.hits:
+        return first
+    zone = min(second.answerability.zone, Zone.NEAREST, key=ZONES.index) if first.hits else second.answerability.zone
+    return _Result(second.hits, second.answerability.model_copy(update={"zone": zone}), second.notes, second.usage)
+
+
+def _web_allowed(task: SearchTask) -> bool:
+    sources = task.request.sources
+    return sources.web and not sources.offline and task.request_class not in PROVIDED_ONLY
+
+
+# ---- reading (pure, run off the loop)
+
+
+def _document(page: Fetched) -> Document:
+    name = page.final_url or page.url
+    return cut_injections(parse(page.body, name=name, media_type=page.media_type, charset=page.charset))
+
+
+def _source(document: Document, hit: Hit, fetched_at: datetime) -> Source:
+    titles = (hit.title, document.title) if hit.kind is not SourceKind.WEB else (document.title, hit.title)
+    return Source(
+        id=document.source_id,
+        title=next((t for t in titles if t.strip()), hit.location),
+        location=hit.location,
+        kind=hit.kind,
+        fetched_at=fetched_at,
+        published=document.published or hit.published,
+        language=document.language,
+        chars=len(document.text),
+        injections=document.injections,
+    )
+
+
+def _passages(spans: Sequence[Span], document: Document, limit_words: int) -> tuple[Passage, ...]:
+    """The best spans up to the budget, in the document's order."""
+    chosen: list[Passage] = []
+    words = 0
+    for span in sorted(spans, key=lambda s: -s.score):
+        text = document.text[span.start : span.end]
+        words += len(text.split())
+        if chosen and words > limit_words:
+            break
+        heading = span.heading or document.heading_path(span.start)
+        chosen.append(Passage(text=text, start=span.start, end=span.end, heading=heading, score=span.score))
+    return tuple(sorted(chosen, key=lambda p: p.start))
+
+
+def _ground_claims(
+    claims: Sequence[ClaimIdea], document: Document, source: Source, relevance: float, limit: int
+) -> tuple[Evidence, ...]:
+    """Claims whose quote stands in the frozen text; the others are thrown away."""
+    found: dict[str, Evidence] = {}
+    for rank, claim in enumerate(claims):
+        place = locate(claim.quote, document.text)
+        if place is None or place[1] - place[0] < MIN_QUOTE:
+            continue
+        start, end = place
+        key = evidence_id(source.id, start, end)
+        found.setdefault(
+            key,
+            Evidence(
+                id=key,
+                source=source.id,
+                quote=document.text[start:end],
+                start=start,
+                end=end,
+                claim=claim.claim,
+                heading=document.heading_path(start),
+                page=document.page_at(start),
+                relevance=round(relevance * (1 - 0.02 * rank), 4),
+                tainted=bool(source.injections),
+            ),
+        )
+    return tuple(list(found.values())[:limit])
+
+
+def _call(task: SearchTask | ReadTask | DraftTask) -> Call:
+    return Call(session_id=task.session_id, task_id=task.id, section=task.section)

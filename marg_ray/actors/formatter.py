@@ -1,0 +1,117 @@
+"""The formatter: puts the report together and stores it. Decides nothing about its content."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from marg_ray.messages import Message, ReportReady, SessionStarted
+from marg_ray.narration import describe
+from marg_ray.records import Analysis, Draft, ReportStatus, Role, Zone
+from marg_ray.report.assemble import ReportInputs, build_report
+from marg_ray.report.model import TraceEntry, to_json
+from marg_ray.seams import Offload
+from marg_ray.state import ResearchState, role_of, status_of
+from marg_ray.store.artefacts import Artefacts
+from marg_ray.store.protocol import LogEntry
+from marg_ray.tasks import FormatTask, Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formatter:
+    artefacts: Artefacts
+    read_log: Callable[[str], Awaitable[list[LogEntry]]]
+    model_name: str
+    offload: Offload
+    role: ClassVar[Role] = Role.FORMATTER
+
+    async def handle(self, task: Task) -> Message:
+        assert isinstance(task, FormatTask)
+        entries = await self.read_log(task.session_id)
+        inputs = report_inputs(task.state, tuple(entries), self.model_name, datetime.now(UTC))
+        report = await self.offload(build_report, inputs)
+        artefact = await self.offload(self.artefacts.put, to_json(report))
+        words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
+        refused = inputs.status is ReportStatus.INSUFFICIENT_EVIDENCE
+        return ReportReady(
+            task_id=task.id,
+            artefact=artefact,
+            status=inputs.status,
+            words=words,
+            reason=inputs.verdict if refused else "",
+        )
+
+
+def report_inputs(state: ResearchState, entries: tuple[LogEntry, ...], model: str, now: datetime) -> ReportInputs:
+    """What the state says, in the form the report is assembled from. A refusal carries no sections' text."""
+    assert state.request is not None
+    assert state.plan is not None
+    status = status_of(state)
+    refused = status is ReportStatus.INSUFFICIENT_EVIDENCE
+    started = datetime.fromisoformat(state.started_at)
+    sections = {} if refused else state.sections
+    drafts = {key: s.draft for key, s in sections.items() if s.draft is not None}
+    return ReportInputs(
+        session_id=state.session_id,
+        request=state.request,
+        plan=state.plan.model_copy(update={"request_class": state.request_class}),
+        model=model,
+        status=status,
+        drafts=drafts,
+        summary=None if refused else _checked(state.summary),
+        gaps={key: s.gap or s.failure for key, s in state.sections.items() if s.gap or s.failure},
+        evidence=state.evidence,
+        section_evidence={key: s.evidence for key, s in sections.items()},
+        sources=state.sources,
+        analysis=state.analysis or Analysis(),
+        reviews=state.reviews,
+        verdict=verdict_text(state, status),
+        answerability=state.answerability,
+        usage_by_role=state.usage,
+        wall_seconds=(now - started).total_seconds(),
+        iterations=state.iteration,
+        notes=state.notes,
+        created_at=started,
+        finished_at=now,
+        trace=trace_of(entries),
+    )
+
+
+def _checked(summary: Draft | None) -> Draft | None:
+    return summary if summary is not None and summary.sentences else None
+
+
+def verdict_text(state: ResearchState, status: ReportStatus) -> str:
+    """The outcome, in words."""
+    last = state.reviews[-1].verdict if state.reviews else ""
+    match status:
+        case ReportStatus.PASSED:
+            return "every sentence was checked against the passages it cites"
+        case ReportStatus.BUDGET_STOPPED:
+            return "stopped by its budget"
+        case ReportStatus.CANCELLED:
+            return "cancelled"
+        case ReportStatus.INSUFFICIENT_EVIDENCE:
+            assert state.request is not None
+            if any(s.evidence for s in state.sections.values()) and state.answerability.zone is not Zone.NOTHING:
+                return "INSUFFICIENT_EVIDENCE: the draft did not pass its checks, and a strict report was asked for"
+            return "the sources do not answer the question"
+        case ReportStatus.QUALITY_WARNING:
+            if state.answerability.zone is Zone.NEAREST:
+                return "the sources do not state this directly; this is the nearest material"
+            return f"delivered with a warning{f': {last}' if last else ''}"
+
+
+def trace_of(entries: tuple[LogEntry, ...]) -> tuple[TraceEntry, ...]:
+    return tuple(
+        TraceEntry(
+            seq=e.seq,
+            at=e.at,
+            role="owner" if isinstance(e.message, SessionStarted) else str(role_of(e.message)),
+            task=e.message.task_id,
+            text=describe(e.message),
+        )
+        for e in entries
+    )

@@ -1,0 +1,3 @@
+from marg_ray.cli import main
+
+main()

@@ -1,0 +1,252 @@
+"""Asking from Python: start a runtime, ask, watch, get the report."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from marg_ray.errors import (
+    BudgetExceeded,
+    InsufficientEvidence,
+    MargError,
+    SessionCancelled,
+    SessionHalted,
+    UsageError,
+)
+from marg_ray.messages import Message
+from marg_ray.records import Depth, OutlineEntry, ReportStatus, Request, RequestClass, SourceChoice
+from marg_ray.settings import Settings, load
+from marg_ray.state import ResearchState, apply
+
+if TYPE_CHECKING:
+    from marg_ray.actors.coordinator import Progress
+    from marg_ray.actors.deploy import Runtime
+    from marg_ray.models.select import Choice
+    from marg_ray.report.model import Report
+    from marg_ray.sources.library.refresh import Progress as IndexProgress
+
+ENDED = frozenset(str(s) for s in ReportStatus) | {"halted", "cancelled", "waiting"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happened since the last step, and where the run stands."""
+
+    progress: Progress
+    state: ResearchState
+
+
+def make_request(
+    question: str,
+    *,
+    docs: Sequence[Path | str] = (),
+    depth: Depth | str = Depth.STANDARD,
+    web: bool = True,
+    offline: bool = False,
+    **fields: Any,
+) -> Request:
+    """A checked request.
+
+    Raises:
+        UsageError: the question says nothing, a folder is missing, or nothing is left to search.
+    """
+    from marg_ray.sources.library.scan import check_folders
+    from marg_ray.sources.queries import clean_question
+
+    folders = tuple(Path(d).expanduser().resolve() for d in docs)
+    check_folders(folders)
+    sources = SourceChoice(folders=tuple(map(str, folders)), web=web and not offline, offline=offline)
+    if not folders and not sources.web and not fields.get("provided"):
+        raise UsageError("there is nothing to search: no documents, and no web", "give --docs FOLDER, or allow the web")
+    try:
+        return Request(question=clean_question(question), depth=Depth(depth), sources=sources, **fields)
+    except ValueError as exc:
+        raise UsageError(f"the request is not valid: {exc}") from None
+
+
+class Marg:
+    """A runtime to ask questions of.
+
+    >>> async with Marg() as marg:  # doctest: +SKIP
+    ...     report = await marg.research("How do tides make power?", docs=["papers/"])
+    """
+
+    def __init__(self, settings: Settings | None = None, *, offline: bool = False, **overrides: Any) -> None:
+        self.settings, self.offline = settings or load(**overrides), offline
+        self._runtime: Runtime | None = None
+
+    async def __aenter__(self) -> Marg:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def start(self) -> None:
+        """Start Ray here, or attach to the one that runs, and create the actors that are missing.
+
+        Raises:
+            UsageError: the configured model is not known, or not on this machine although `offline` is asked for.
+        """
+        from marg_ray.models.select import choose
+
+        if self._runtime is None:
+            choice: Choice = await choose(self.settings, offline=self.offline)
+            from marg_ray.actors.deploy import Runtime
+
+            self._runtime = await asyncio.to_thread(Runtime.start, self.settings, choice)
+
+    def close(self) -> None:
+        if self._runtime is not None:
+            self._runtime.close()
+            self._runtime = None
+
+    @property
+    def runtime(self) -> Runtime:
+        if self._runtime is None:
+            raise UsageError("Marg is not started", "use `async with Marg() as marg:`")
+        return self._runtime
+
+    async def research(
+        self,
+        question: str,
+        *,
+        docs: Sequence[Path | str] = (),
+        depth: Depth | str = Depth.STANDARD,
+        web: bool = True,
+        offline: bool | None = None,
+        request_class: RequestClass | str | None = None,
+        focus_areas: Sequence[str] = (),
+        outline: Sequence[OutlineEntry | str] = (),
+        language: str | None = None,
+        strict: bool = False,
+        on_step: Callable[[Step], None] | None = None,
+    ) -> Report:
+        """Research `question` and return the report.
+
+        Raises:
+            UsageError: the request cannot be carried out.
+            InsufficientEvidence: the sources do not answer; there is no report.
+            SessionHalted: the model or the search was away; the session can be resumed.
+        """
+        from marg_ray.actors.coordinator import new_session_id
+
+        request = make_request(
+            question,
+            docs=docs,
+            depth=depth,
+            web=web,
+            offline=self.offline if offline is None else offline,
+            request_class=request_class,
+            focus_areas=tuple(focus_areas),
+            outline=tuple(OutlineEntry(title=o) if isinstance(o, str) else o for o in outline),
+            language=language,
+            strict=strict,
+        )
+        session_id = new_session_id()
+        last: Step | None = None
+        async for step in self.run(session_id, request):
+            last = step
+            if on_step is not None:
+                on_step(step)
+        assert last is not None
+        return self.report(last.state, session_id)
+
+    async def run(
+        self,
+        session_id: str,
+        request: Request,
+        on_index: Callable[[IndexProgress], None] | None = None,
+    ) -> AsyncIterator[Step]:
+        """Start a session and follow it to its end. Folders are indexed alongside, with `on_index` told how far."""
+        await self.runtime.submit(session_id, request)
+        indexing = asyncio.ensure_future(self.index(request.sources.folders, on_index))
+        try:
+            async for step in self.follow(session_id, indexing):
+                yield step
+            await indexing
+        finally:
+            indexing.cancel()
+            with contextlib.suppress(asyncio.CancelledError, MargError):
+                await indexing
+
+    async def follow(self, session_id: str, beside: asyncio.Future[None] | None = None) -> AsyncIterator[Step]:
+        """Every step of a session, from its first log entry to its end (a report, a halt, a decision to be made).
+
+        If `beside` fails, the session is cancelled and its error raised.
+        """
+        state, after = ResearchState(), 0
+        while True:
+            progress = await self.runtime.progress(session_id, after, wait_s=1.0)
+            after += len(progress.entries)
+            for entry in progress.entries:
+                state = apply(state, entry.message)
+            yield Step(progress=progress, state=state)
+            if beside is not None and beside.done() and not beside.cancelled() and beside.exception():
+                await self.runtime.cancel(session_id)
+                raise beside.exception() or AssertionError
+            if progress.status in ENDED and not progress.entries:
+                return
+
+    async def index(self, folders: Sequence[str], on_progress: Callable[[IndexProgress], None] | None = None) -> None:
+        """Bring the library over `folders` up to date."""
+        if not folders:
+            return
+        from marg_ray.actors.shelves import LocalShelves
+
+        runtime = self.runtime
+        shelves = LocalShelves(
+            self.settings.home, self.settings.library, runtime.embedder, runtime.places.snapshots, runtime.offload
+        )
+        library = await shelves.library(tuple(folders))
+        await shelves.refresh(library, *([on_progress] if on_progress else []))
+
+    async def resume(self, session_id: str) -> str:
+        return await self.runtime.resume(session_id)
+
+    async def say(self, session_id: str, message: Message) -> None:
+        await self.runtime.deliver(session_id, message)
+
+    def report(self, state: ResearchState, session_id: str) -> Report:
+        """The report of a session that ended.
+
+        Raises:
+            MargError: what it ended with instead.
+        """
+        from marg_ray.report.model import from_json
+
+        error = error_of(state, session_id)
+        if error is not None:
+            raise error
+        assert state.report is not None
+        return from_json(self.runtime.places.artefacts.get(state.report.artefact))
+
+
+def error_of(state: ResearchState, session_id: str) -> MargError | None:
+    """The error that a session without a report ended with."""
+    if state.halt is not None:
+        return SessionHalted(session_id, state.halt.stage, state.halt.detail)
+    if state.cancelled:
+        return SessionCancelled(session_id)
+    if state.report is not None and state.report.status is ReportStatus.INSUFFICIENT_EVIDENCE:
+        return InsufficientEvidence(session_id, state.report.reason)
+    if state.report is not None and state.report.status is ReportStatus.BUDGET_STOPPED and not state.evidence:
+        return BudgetExceeded("session", 0, 0)
+    return None
+
+
+def research(question: str, **options: Any) -> Report:
+    """Research `question` in a runtime of its own and return the report; see `Marg.research` for the options."""
+
+    async def ask() -> Report:
+        async with Marg(offline=bool(options.get("offline"))) as marg:
+            return await marg.research(question, **options)
+
+    return asyncio.run(ask())

@@ -1,0 +1,99 @@
+"""The critic's judgement, as code: scores bounded by what was measured, and the verdict that follows from them.
+
+A reviewer (model or measure) proposes scores and issues. What it may not do is contradict the facts: a draft with
+unsupported sentences is not accurate, one with missing sections does not cover its outline, whatever it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from marg_ray.records import Issue, IssueKind, Review, ReviewVerdict, Scores, Verdict
+from marg_ray.tasks import Judged
+
+THRESHOLDS = Scores(accuracy=0.80, coverage=0.75, clarity=0.70, objectivity=0.75)
+HIGH_CAP, MEDIUM_CAP = 0.60, 0.85  # a dimension with an issue of this severity scores no more
+GIVE_UP_ROUND = 3  # from here a draft that cannot pass is INSUFFICIENT_EVIDENCE
+
+DIMENSION = {
+    IssueKind.HALLUCINATION: "accuracy",
+    IssueKind.OUTDATED: "accuracy",
+    IssueKind.MISSING_SOURCE: "coverage",
+    IssueKind.INCOMPLETE: "coverage",
+    IssueKind.LOGIC_ERROR: "clarity",
+    IssueKind.BIAS: "objectivity",
+}
+WEIGHT = {Verdict.SUPPORTED: 1.0, Verdict.PARTIAL: 0.5}
+FAULTY = (Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+
+
+def judge(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged], *, iteration: int, cap: int) -> Review:
+    """Cap the proposed scores by issues and measurements, and name the verdict, the sections and the remedy."""
+    issues = tuple(dict.fromkeys((*issues, *_measured_issues(sections))))
+    scores = _capped(proposed, issues, sections)
+    failing = [d for d in Scores.model_fields if getattr(scores, d) < getattr(THRESHOLDS, d)]
+    if not failing:
+        return Review(iteration=iteration, scores=scores, issues=issues, verdict=ReviewVerdict.PASS)
+    concerned = [i for i in issues if DIMENSION[i.kind] in failing]
+    research = "coverage" in failing or any(
+        i.fix_query or i.kind is IssueKind.MISSING_SOURCE for i in concerned if DIMENSION[i.kind] == "accuracy"
+    )
+    verdict = ReviewVerdict.RETRIEVAL_GAP if research else ReviewVerdict.QUALITY_FAIL
+    if iteration >= max(cap, GIVE_UP_ROUND):
+        verdict = ReviewVerdict.INSUFFICIENT_EVIDENCE
+    named = dict.fromkeys(i.section for i in concerned if i.section)
+    whole = tuple(j.section.id for j in sections)
+    return Review(iteration=iteration, scores=scores, issues=issues, verdict=verdict, sections=tuple(named) or whole)
+
+
+def _measured_issues(sections: Sequence[Judged]) -> list[Issue]:
+    """What code sees by itself: sections without evidence, sentences that do not hold."""
+    found = []
+    for judged in sections:
+        section = judged.section
+        if judged.gap:
+            found.append(
+                Issue(
+                    kind=IssueKind.MISSING_SOURCE,
+                    severity="high" if section.weight >= 0.3 else "medium",
+                    section=section.id,
+                    detail=f"{section.title}: {judged.gap}",
+                    fix_query=section.title,
+                )
+            )
+        verdicts = judged.grounding.verdicts if judged.grounding else ()
+        faulty = sum(v.verdict in FAULTY for v in verdicts)
+        if faulty:
+            found.append(
+                Issue(
+                    kind=IssueKind.HALLUCINATION,
+                    severity="high",
+                    section=section.id,
+                    detail=f"{faulty} of {len(verdicts)} sentences are not supported by what they cite",
+                    instruction="Remove or correct every sentence that its citations do not support.",
+                )
+            )
+    return found
+
+
+def _capped(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged]) -> Scores:
+    caps = {d: min(1.0, max(0.0, getattr(proposed, d))) for d in Scores.model_fields}
+    for issue in issues:
+        bound = {"high": HIGH_CAP, "medium": MEDIUM_CAP, "low": 1.0}[issue.severity]
+        dimension = DIMENSION[issue.kind]
+        caps[dimension] = min(caps[dimension], bound)
+    caps["accuracy"] = min(caps["accuracy"], _supported_share(sections))
+    caps["coverage"] = min(caps["coverage"], _covered_weight(sections))
+    return Scores(**{d: round(v, 3) for d, v in caps.items()})
+
+
+def _supported_share(sections: Sequence[Judged]) -> float:
+    """Share of the factual sentences that hold, partial ones counting half; 0 where nothing was checked."""
+    checked = [v.verdict for j in sections if j.grounding for v in j.grounding.verdicts]
+    factual = [v for v in checked if v is not Verdict.NOT_FACTUAL]
+    return sum(WEIGHT.get(v, 0.0) for v in factual) / len(factual) if factual else 0.0
+
+
+def _covered_weight(sections: Sequence[Judged]) -> float:
+    total = sum(j.section.weight for j in sections)
+    return sum(j.section.weight for j in sections if not j.gap) / total if total else 0.0
