@@ -30,6 +30,7 @@ def to_html(report: Report) -> str:
     views = Views(report)
     context = {
         "report": report,
+        "refused": wording.is_refusal(report),
         "direction": direction(report.language),
         "policy": _policy(css, script),
         "css": Markup(css),
@@ -57,7 +58,7 @@ def _front(report: Report) -> dict[str, Any]:
 def _extras(report: Report) -> Iterator[tuple[str, str]]:
     if report.contradictions:
         yield "disagreements", "Where the sources disagree"
-    if report.gaps or report.unknowns:
+    if (report.gaps or report.unknowns) and not wording.is_refusal(report):
         yield "unanswered", "Not answered"
     if report.references:
         yield "references", "References"
@@ -66,7 +67,7 @@ def _extras(report: Report) -> Iterator[tuple[str, str]]:
 
 def _body(report: Report, views: Views) -> dict[str, Any]:
     summary = views.summary()
-    sections = [views.section(s) for s in report.sections]
+    sections = [] if wording.is_refusal(report) else [views.section(s) for s in report.sections]
     return {"summary": summary, "sections": sections, "disagreements": list(_disagreements(report, views))}
 
 
@@ -83,8 +84,9 @@ def _back(report: Report, views: Views) -> dict[str, Any]:
     cited = {r.source for r in report.references}
     titles = {s.id: s.title for s in report.sections}
     unanswered = [(titles.get(g.section, g.section), one_line(g.reason)) for g in report.gaps]
+    unanswered += [("", one_line(u)) for u in report.unknowns]
     return {
-        "unanswered": unanswered + [("", one_line(u)) for u in report.unknowns],
+        "unanswered": [] if wording.is_refusal(report) else unanswered,
         "references": [views.source(r.source, with_quotes=True) for r in report.references],
         "uncited": [views.source(s.id) for s in report.sources if s.id not in cited],
         "scores": [(n.capitalize(), v) for n, v in report.scores.model_dump().items()] if report.scores else [],

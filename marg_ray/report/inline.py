@@ -101,7 +101,7 @@ def _tree(tokens: Sequence[Token], at: int) -> tuple[tuple[Inline, ...], int]:
             children, at = _tree(tokens, at)
             nodes.append(_parent(token, children))
         elif token.type == "code_inline":
-            nodes.append(Inline("code", token.content))
+            nodes.append(Inline("code", token.content.strip() or token.content))
         elif token.type == "formula":
             nodes.append(Inline("formula", token.content))
         elif token.content:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from marg_ray.records import ReportStatus
 from marg_ray.report import wording
 from marg_ray.report.inline import (
     Inline,
@@ -29,7 +28,7 @@ _MAX_LEVEL = 6
 
 def to_markdown(report: Report) -> str:
     """The whole report; a refusal where the sources do not answer."""
-    if report.status is ReportStatus.INSUFFICIENT_EVIDENCE and not report.sections:
+    if wording.is_refusal(report):
         return refusal_markdown(report.question, report.verdict, report.answerability)
     layout = Layout(report)
     parts = [

@@ -45,6 +45,11 @@ _STATUS_TEXTS = {
 }
 
 
+def is_refusal(report: Report) -> bool:
+    """There is no report to show, only the reason."""
+    return report.status is ReportStatus.INSUFFICIENT_EVIDENCE and not report.sentences()
+
+
 def disclosure(report: Report) -> tuple[str, str]:
     """Who wrote this, as a bold lead and the rest of the sentence."""
     read, cited = len(report.sources), len(report.references)

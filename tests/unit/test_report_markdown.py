@@ -168,12 +168,11 @@ def test_a_refusal_says_why_what_is_nowhere_and_what_is_nearest() -> None:
         "No report: no document speaks of zeppelins.\nQuestion: When was it?\n"
         "Found in no document: zeppelin, 1893\nNearest material:\n  - Tides\n  - A *b*\n"
     )
-    plan = Plan(title="t", request_class=RequestClass.FULL_RESEARCH, language="en", sections=())
     report = build_report(
         inputs(
-            plan=plan,
             status=ReportStatus.INSUFFICIENT_EVIDENCE,
             drafts={},
+            section_evidence={},
             summary=None,
             analysis=Analysis(),
             verdict="no document speaks of zeppelins",
@@ -184,6 +183,10 @@ def test_a_refusal_says_why_what_is_nowhere_and_what_is_nearest() -> None:
     assert "No document speaks of zeppelins." in page
     assert "- A \\*b\\*" in page
     assert "References" not in page
+    html = to_html(report)
+    assert "zeppelin, 1893" in html
+    assert '<li dir="auto">A *b*</li>' in html
+    assert "Prices" not in html
 
 
 # ---- REP-01: Markdown inside sections
