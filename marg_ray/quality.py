@@ -6,6 +6,7 @@ unsupported sentences is not accurate, one with missing sections does not cover 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from marg_ray.records import Issue, IssueKind, Review, ReviewVerdict, Scores, Verdict
@@ -84,7 +85,7 @@ def _capped(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged
         caps[dimension] = min(caps[dimension], bound)
     caps["accuracy"] = min(caps["accuracy"], _supported_share(sections))
     caps["coverage"] = min(caps["coverage"], _covered_weight(sections))
-    return Scores(**{d: round(v, 3) for d, v in caps.items()})
+    return Scores(**{d: math.floor(v * 1000) / 1000 for d, v in caps.items()})
 
 
 def _supported_share(sections: Sequence[Judged]) -> float:

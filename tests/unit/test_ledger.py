@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from marg_ray.actors.ledger import LedgerBook
+from marg_ray.records import Role, Usage
+from marg_ray.seams import CallKey, paid
+from marg_ray.store.memory import MemoryStore
+
+
+def key(task: str = "t1", asked: str = "q") -> CallKey:
+    return CallKey.of("S", "model", Role.PLANNER, asked, task_id=task)
+
+
+async def test_the_same_question_is_paid_once() -> None:
+    ledger, made = LedgerBook(MemoryStore()), []
+
+    async def make() -> tuple[str, Usage]:
+        made.append(1)
+        return '"answer"', Usage(calls=1, tokens_in=7)
+
+    first = await paid(ledger, key("t1"), make)
+    second = await paid(ledger, key("t2"), make)
+    assert (first.result, first.usage) == ('"answer"', Usage(calls=1, tokens_in=7))
+    assert (second.result, second.usage) == ('"answer"', Usage(reused=1))
+    assert len(made) == 1
+
+
+async def test_who_asks_while_it_is_under_way_waits_for_the_result() -> None:
+    ledger, gate, made = LedgerBook(MemoryStore()), asyncio.Event(), []
+
+    async def slow() -> tuple[str, Usage]:
+        made.append(1)
+        await gate.wait()
+        return "1", Usage(calls=1)
+
+    asks = [asyncio.ensure_future(paid(ledger, key(f"t{n}"), slow)) for n in range(20)]
+    while not made:
+        await asyncio.sleep(0)
+    gate.set()
+    results = await asyncio.gather(*asks)
+    assert len(made) == 1
+    assert sum(r.usage.calls for r in results) == 1
+
+
+async def test_a_call_that_fails_is_given_back() -> None:
+    ledger = LedgerBook(MemoryStore())
+
+    async def fails() -> tuple[str, Usage]:
+        raise ZeroDivisionError
+
+    async def works() -> tuple[str, Usage]:
+        return "2", Usage()
+
+    with pytest.raises(ZeroDivisionError):
+        await paid(ledger, key("t1"), fails)
+    assert (await paid(ledger, key("t2"), works)).result == "2"
+
+
+async def test_a_task_whose_worker_died_may_ask_again_at_once() -> None:
+    ledger = LedgerBook(MemoryStore())
+    assert not (await ledger.begin(key("t1"), Usage())).done  # the worker dies here
+    async with asyncio.timeout(5):
+        assert not (await ledger.begin(key("t1"), Usage())).done
+    assert (await ledger.calls("S"))[0].begun == 2
+
+
+async def test_a_new_process_knows_what_was_settled() -> None:
+    store = MemoryStore()
+    first = LedgerBook(store)
+    await first.begin(key(), Usage())
+    await first.end(key(), "3", Usage(calls=1))
+    begun = await LedgerBook(store).begin(key("t9"), Usage())
+    assert (begun.done, begun.result) == (True, "3")
+
+
+def test_another_question_another_session_or_kind_is_another_call() -> None:
+    base = key()
+    assert base.key == key("t2").key
+    assert base.key != key(asked="r").key
+    assert base.key != CallKey.of("S", "search", Role.PLANNER, "q").key
