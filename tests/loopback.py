@@ -27,6 +27,7 @@ class Server:
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
     open: int = 0
+    idle: asyncio.Event = field(default_factory=asyncio.Event)  # set when the last connection has gone
 
     @property
     def url(self) -> str:
@@ -44,6 +45,7 @@ async def serve(answer: Answer) -> AsyncIterator[Server]:
         running.add(task)
         server.connections += 1
         server.open += 1
+        server.idle.clear()
         try:
             while seen := await _request(reader):
                 server.seen.append(seen)
@@ -54,6 +56,8 @@ async def serve(answer: Answer) -> AsyncIterator[Server]:
         finally:
             running.discard(task)
             server.open -= 1
+            if not server.open:
+                server.idle.set()
             writer.close()
 
     listening = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1 << 20)

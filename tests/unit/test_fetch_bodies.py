@@ -170,6 +170,29 @@ async def test_half_a_document_is_worth_nothing_but_half_a_text_is() -> None:
             await fetcher.fetch(f"{server.url}/pdf")
 
 
+async def test_a_text_that_ends_early_is_kept_and_marked() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        kind = "application/pdf" if seen.target == "/pdf" else "text/html"
+        writer.write(message(200, b"<p>nearly all of it", Content_Length="500", Content_Type=kind))
+        await writer.drain()
+        raise ConnectionResetError
+
+    async with fetching(answer) as (server, fetcher):
+        page = await fetcher.fetch(f"{server.url}/html")
+        assert (page.body, page.truncated) == (b"<p>nearly all of it", True)
+        with pytest.raises(FetchFailed, match="broke off"):
+            await fetcher.fetch(f"{server.url}/pdf")
+
+
+async def test_closing_leaves_no_connection() -> None:
+    async with fetching(reply(200, b"page")) as (server, fetcher):
+        await asyncio.gather(*(fetcher.fetch(f"{server.url}/{n}") for n in range(5)))
+        assert server.open > 0
+        await fetcher.close()
+        async with asyncio.timeout(5):
+            await server.idle.wait()
+
+
 async def test_exactly_the_limit_is_whole() -> None:
     tiny = FetchSettings(max_bytes=1024, tries=1)
     async with fetching(reply(200, b"x" * 1024), tiny) as (server, fetcher):
@@ -223,7 +246,7 @@ def test_other_encodings(encoding: str) -> None:
         ("text/html", "/", True), ("application/xhtml+xml", "/", True), ("application/ld+json", "/", True),
         ("application/pdf", "/", True), ("", "/", True), ("application/octet-stream", "/a.PDF", True),
         ("application/octet-stream", "/a.exe", False), ("image/png", "/", False), ("application/zip", "/", False),
-        ("audio/mpeg", "/a.pdf", False), ("text/css/", "/", False),
+        ("audio/mpeg", "/a.pdf", False), ("text/css", "/", False), ("text/event-stream", "/", False),
     ],
 )  # fmt: skip
 def test_wanted_types(media_type: str, path: str, wanted: bool) -> None:

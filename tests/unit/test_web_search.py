@@ -89,6 +89,9 @@ async def test_case_failures_alone(name: str, monkeypatch: pytest.MonkeyPatch) -
         assert search.engines[0] in str(caught.value)
         assert len(server.seen) <= 3
         assert len(pauses.slept) == len(server.seen) - 1
+        if name == "ddg-202":
+            assert "duckduckgo: HTTP 202" in str(caught.value)
+            assert "MARG_SEARCH__SEARXNG_URL" in str(caught.value)
         if name == "rate-limited":
             assert pauses.slept == [2, 2]
         if name in ("searxng-403-json-off", "searxng-html-instead-of-json"):

@@ -8,6 +8,7 @@ import zlib
 _STEP = 256 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _TEXT_TYPES = re.compile(r"text/[\w.+-]+|application/([\w.-]+\+)?(xml|json|xhtml\+xml|ld\+json|x-ndjson|rtf|yaml|toml)")
+_NO_PROSE = frozenset({"text/css", "text/javascript", "text/ecmascript", "text/event-stream", "text/vtt", "text/vcard"})
 _DOCUMENT_TYPES = frozenset(
     {
         "application/pdf",
@@ -42,7 +43,8 @@ class UnreadableBody(Exception):
 
 
 def is_text(media_type: str) -> bool:
-    return _TEXT_TYPES.fullmatch(media_type) is not None
+    """Whether a part of such a body is worth having."""
+    return _TEXT_TYPES.fullmatch(media_type) is not None and media_type not in _NO_PROSE
 
 
 def is_wanted(media_type: str, path: str) -> bool:

@@ -199,6 +199,8 @@ class GuardedFetcher:
         )
 
     async def _body(self, url: str, response: aiohttp.ClientResponse, text: bool) -> tuple[bytes, bool]:
+        import aiohttp
+
         limit = self.settings.max_bytes
         too_large = f"too large, more than {limit / 2**20:.3g} MiB"
         if (response.content_length or 0) > limit:
@@ -207,11 +209,16 @@ class GuardedFetcher:
             body = LimitedBody(response.headers.get("Content-Encoding", ""), limit)
         except UnreadableBody as exc:
             raise FetchFailed(url, str(exc)) from None
-        async for piece in response.content.iter_chunked(_PIECE):
-            if not body.feed(piece):
-                break
-        else:
-            body.close()
+        try:
+            async for piece in response.content.iter_chunked(_PIECE):
+                if not body.feed(piece):
+                    break
+            else:
+                body.close()
+        except aiohttp.ClientPayloadError:  # it ended before its declared length
+            if not (text and body.body):
+                raise
+            return body.body, True
         if body.cut and not text:
             raise FetchFailed(url, too_large if len(body.body) >= limit else "its compressed body is damaged")
         return body.body, body.cut

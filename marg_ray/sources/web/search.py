@@ -116,7 +116,10 @@ class _Line:
 
 
 class WebSearch:
-    """A `Searcher` over engines: the first one that answers is used, the others are there for when it does not."""
+    """A `Searcher` over engines: the first one that answers is used, the others are there for when it does not.
+
+    One per process, for all its sessions, so that limits and breakers count everything; used from one event loop.
+    """
 
     def __init__(
         self,
