@@ -30,15 +30,16 @@ async def test_the_same_question_is_paid_once() -> None:
 
 async def test_who_asks_while_it_is_under_way_waits_for_the_result() -> None:
     ledger, gate, made = LedgerBook(MemoryStore()), asyncio.Event(), []
+    under_way = asyncio.Event()
 
     async def slow() -> tuple[str, Usage]:
         made.append(1)
+        under_way.set()
         await gate.wait()
         return "1", Usage(calls=1)
 
     asks = [asyncio.ensure_future(paid(ledger, key(f"t{n}"), slow)) for n in range(20)]
-    while not made:
-        await asyncio.sleep(0)
+    await under_way.wait()
     gate.set()
     results = await asyncio.gather(*asks)
     assert len(made) == 1
