@@ -94,10 +94,10 @@ def write_report(report: Report, path: Path) -> Path:
 
 def _folder(path: Path) -> None:
     """Make sure that a file can be put where `path` says."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder", "name a file in it")
     folder = path.absolute().parent
     try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder", "name a file in it")
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as exc:
         raise _unwritable(path, exc) from None
