@@ -113,6 +113,7 @@ class SimulatedLLM:
         self.rule = rule
         self.requests: list[Request] = []
         self.bodies: list[Body] = []
+        self.started, self.ended = asyncio.Event(), asyncio.Event()  # a first request came, a first one is over
         self._random = random.Random(seed)
         self._log, self._host, self._port = log, host, port
         self._ollama = ollama_models
@@ -162,6 +163,7 @@ class SimulatedLLM:
             streamed=bool(body.get("stream")),
         )
         self.requests.append(record)
+        self.started.set()
         try:
             canned = self.replies.popleft() if self.replies else (self.rule(body) if self.rule else None)
             response = await (self._given(canned) if canned else self._answered(request, body, record))
@@ -169,6 +171,7 @@ class SimulatedLLM:
             return response
         finally:
             record.end = time.time()
+            self.ended.set()
             self._write(record)
 
     async def _given(self, canned: Canned) -> web.Response:

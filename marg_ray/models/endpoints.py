@@ -106,7 +106,7 @@ def resolve(spec: str, settings: ModelSettings, env: Mapping[str, str]) -> Endpo
     spec = spec.strip()
     own_key = settings.api_key.get_secret_value().strip()
     if spec.startswith(("http://", "https://")):
-        found = _URL.fullmatch(spec)
+        found = None if "@" in urlsplit(spec).netloc else _URL.fullmatch(spec)
         if found is None or not found["model"]:
             raise UsageError(
                 f"{spec.partition('@')[2] or spec!r} names no model",

@@ -24,6 +24,7 @@ MAX_PACKS = 4  # prompts that are tried, each smaller than the one before
 MARGIN = 1.1  # of the token estimate
 REASONING_ROOM = 4096  # tokens on top of the answer's for a model that thinks first
 DELTA_INTERVAL_S = 0.1
+SMALLEST_WINDOW = 512  # tokens: a server that counts fewer does not count the prompt
 _ECHO = 3000  # letters of a bad answer that are shown to the model again
 
 _RETRY = (
@@ -212,7 +213,7 @@ class _Conversation(Generic[OutT]):
             cost=priced if priced or answer.cost is None else answer.cost,
             seconds=answer.seconds,
         )
-        if answer.tokens_in is not None and estimated - tokens_in > 500 and tokens_in < 0.6 * estimated:
+        if answer.tokens_in is not None and SMALLEST_WINDOW <= tokens_in < 0.6 * estimated:
             self._warn_shortened(estimated, tokens_in)
 
     def _warn_shortened(self, estimated: int, counted: int) -> None:

@@ -82,7 +82,7 @@ _LIMITS = [
     )
 ]
 _COUNTED = re.compile(
-    rf"(?:requested|has|have|contains?|resulted in|too long:|passed|got|were|with|is) (?:about |at least )?{_NUMBER}"
+    rf"(?:requested|has|contains?|resulted in|too long:|passed|got) (?:about |at least )?{_NUMBER}"
     r" ?(?:input |prompt )?tokens",
     re.I,
 )
@@ -112,14 +112,15 @@ class Wire:
         Raises:
             WireError: one of its kinds.
         """
+        completions = self._open().chat.completions
         started = time.monotonic()
         try:
             async with asyncio.timeout(self._timeout_s):
                 if on_delta is None:
-                    raw = await self._open().chat.completions.with_raw_response.create(**body)
+                    raw = await completions.with_raw_response.create(**body)
                     answer = self._whole(raw.http_response.text, raw.http_response.headers.get("content-type", ""))
                 else:
-                    answer = await self._streamed(body, on_delta)
+                    answer = await self._streamed(completions.with_streaming_response.create, body, on_delta)
         except TimeoutError:
             raise Transient(f"no answer within {self._timeout_s:g} s") from None
         except WireError:
@@ -151,12 +152,11 @@ class Wire:
             self._loop = loop
         return self._client
 
-    async def _streamed(self, body: dict[str, Any], on_delta: Deltas) -> Answer:
+    async def _streamed(self, create: Callable[..., Any], body: dict[str, Any], on_delta: Deltas) -> Answer:
         """Reads the event stream itself: the client's typed chunks cost about a millisecond a token."""
         texts: list[str] = []
         finish, reasoned, seen = "", False, False
         usage: dict[str, Any] = {}
-        create = self._open().chat.completions.with_streaming_response.create
         async with create(**body, stream=True) as response:
             if "event-stream" not in (kind := response.headers.get("content-type", "")):
                 return self._whole((await response.read()).decode("utf-8", "replace"), kind)
