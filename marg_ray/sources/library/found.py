@@ -19,9 +19,8 @@ FLOOR = 0.35  # of the best score; below, a passage is not shown
 
 def candidates(index: Index, ranking: Ranking) -> list[Candidate]:
     """The best passages by the first hop: whether they answer is not a matter of what they lead to."""
-    best = sorted(range(len(index)), key=lambda i: -float(ranking.base[i]))[:BEST] if len(index) <= 64 else None
-    order = best if best is not None else ranking.base.argpartition(-BEST)[-BEST:].tolist()
-    order.sort(key=lambda i: -float(ranking.base[i]))
+    some = ranking.base.argpartition(-BEST)[-BEST:] if len(index) > BEST else range(len(index))
+    order = sorted((int(i) for i in some), key=lambda i: -float(ranking.base[i]))
     return [
         Candidate(index.texts[i], index.titles[i], f"{index.headings[i]} {index.labels[i]}", float(ranking.cosines[i]))
         for i in order
@@ -29,7 +28,12 @@ def candidates(index: Index, ranking: Ranking) -> list[Candidate]:
 
 
 def hits(
-    index: Index, ranking: Ranking, entries: Mapping[str, Entry], verdict: Answerability, limit: int
+    index: Index,
+    ranking: Ranking,
+    entries: Mapping[str, Entry],
+    verdict: Answerability,
+    limit: int,
+    kind: SourceKind = SourceKind.LIBRARY,
 ) -> tuple[Hit, ...]:
     """Documents by their best passage, each with its passages, best first.
 
@@ -54,7 +58,7 @@ def hits(
             Hit(
                 location=entry.path,
                 title=entry.title,
-                kind=SourceKind.LIBRARY,
+                kind=kind,
                 snippet=shorten(index.texts[passages[0]]),
                 relevance=round(worth * ceiling, 4),
                 source_id=source_id,

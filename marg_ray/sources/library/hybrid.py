@@ -95,21 +95,25 @@ def _second_hop(index: Index, first: Ranking, seeds: list[int], residuals: list[
 
 
 def _links(index: Index, base: Floats, scores: Floats, seeds: list[int]) -> Floats:
-    """1 x the seed's score for what a seed calls by title, heading or term; less for a shared rare name.
-
-    A title leads to the best passage of its document, not to all of them.
+    """What the seeds lead to: 1 x the seed's score for what it calls by title, heading or term, and up to `NAMES` x
+    for shared rare names. A title leads to the best passage of its document, not to all of them.
     """
     links = np.zeros(len(index), np.float32)
     for seed in seeds:
-        calls = called(index.texts[seed])
-        unspaced = [t for t in index.unspaced_titles if t in index.texts[seed]]
-        for name in (*calls, *unspaced):
-            found = [i for i in index.title_targets.get(name, ()) if index.source_ids[i] != index.source_ids[seed]]
-            targets = [max(found, key=lambda i: float(scores[i]))] if found else []
-            targets += [i for i in index.heading_targets.get(name, ()) if i != seed]
-            for i in targets:
-                links[i] = max(links[i], base[seed])
-    for seed in seeds:
+        here: dict[int, float] = dict.fromkeys(_called(index, scores, seed), 1.0)
         for i, rarity in index.sharing(seed).items():
-            links[i] = max(links[i], NAMES * base[seed] * min(1.0, 2 * rarity))
+            here[i] = here.get(i, 0.0) + NAMES * min(1.0, 2 * rarity)
+        for i, strength in here.items():
+            links[i] = max(links[i], strength * base[seed])
     return links
+
+
+def _called(index: Index, scores: Floats, seed: int) -> set[int]:
+    text, own = index.texts[seed], index.source_ids[seed]
+    found: set[int] = set()
+    for name in (*called(text), *(title for title in index.unspaced_titles if title in text)):
+        other = [i for i in index.title_targets.get(name, ()) if index.source_ids[i] != own]
+        if other:
+            found.add(max(other, key=lambda i: float(scores[i])))
+        found.update(i for i in index.heading_targets.get(name, ()) if i != seed)
+    return found
