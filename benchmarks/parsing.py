@@ -45,10 +45,13 @@ def page_score(true: str, found: str) -> tuple[float, float]:
 
 def ours(body: bytes, name: str) -> str:
     try:
-        return parse(body, name=name, media_type="text/html").text
+        document = parse(body, name=name, media_type="text/html")
     except Unreadable as error:
         print(f"  {error}", file=sys.stderr)
         return ""
+    parts = ((p.kind, document.text[p.start : p.end]) for p in document.parts)
+    # The true texts leave the headline out.
+    return "\n".join(text for kind, text in parts if kind != "heading" or text != document.title)
 
 
 def plain(body: bytes, name: str) -> str:
@@ -68,7 +71,9 @@ def articles(data: Path, worst: int) -> None:
         precision = sum(p for p, _ in scores.values()) / len(scores)
         recall = sum(r for _, r in scores.values()) / len(scores)
         f1 = 2 * precision * recall / (precision + recall)
-        print(f"{label:12} pages {len(scores)}  P {precision:.3f}  R {recall:.3f}  F1 {f1:.3f}  {took / len(scores) * 1e3:.0f} ms/page")
+        print(
+            f"{label:12} pages {len(scores)}  P {precision:.3f}  R {recall:.3f}  F1 {f1:.3f}  {took / len(scores) * 1e3:.0f} ms/page"
+        )
         for key in sorted(scores, key=lambda k: min(scores[k]))[:worst]:
             print(f"    {key[:12]} P {scores[key][0]:.2f} R {scores[key][1]:.2f}")
 

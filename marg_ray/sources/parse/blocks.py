@@ -8,6 +8,7 @@ from typing import Literal
 
 from marg_ray.errors import Unreadable
 from marg_ray.grounding.snapshots import Document, Part
+from marg_ray.sources.parse.language import language_of
 from marg_ray.text import clean_text, one_line
 
 Kind = Literal["heading", "paragraph", "list_item", "table_row", "quote", "code", "caption"]
@@ -78,7 +79,7 @@ def assemble(parsed: Parsed, *, name: str, media_type: str) -> Document:
         text=text,
         parts=tuple(parts),
         media_type=media_type,
-        language=parsed.language,
+        language=parsed.language or language_of(text),
         published=parsed.published,
         warnings=tuple(dict.fromkeys(parsed.warnings)),
     )

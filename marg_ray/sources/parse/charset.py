@@ -6,6 +6,8 @@ import codecs
 import re
 from dataclasses import dataclass
 
+from marg_ray.sources.parse.language import language_of
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -51,6 +53,7 @@ _BY_LANGUAGE = {
     "cs": ("cp1250", "iso8859_2"),
     "hu": ("cp1250", "iso8859_2"),
 }
+_LATIN = ("cp1250", "cp1254")  # told from Western European by the language alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +178,15 @@ def _guess(body: bytes, labels: list[str], *, html: bool) -> Decoded:
             return Decoded(body.decode(charset), charset, guessed=True)
         except UnicodeDecodeError:
             continue
-    if high * 4 <= plain and _plausible(_cp1252(prose)):
-        return Decoded(_cp1252(body), "cp1252", guessed=True)
-    charset = _cjk(prose) or _normalizer(prose)
-    if charset:
-        return Decoded(body.decode(charset, "replace"), charset, guessed=True)
+    western = _cp1252(prose)
+    if high * 4 <= plain:
+        for charset in _BY_LANGUAGE.get(language_of(western), ()) if not language else ():
+            if charset in _LATIN:
+                return Decoded(body.decode(charset, "replace"), charset, guessed=True)
+        if _plausible(western):
+            return Decoded(_cp1252(body), "cp1252", guessed=True)
+    if found := _cjk(prose) or _normalizer(prose):
+        return Decoded(body.decode(found, "replace"), found, guessed=True)
     if labels:
         return Decoded(body.decode(labels[0], "replace"), labels[0], guessed=True)
     return Decoded(_cp1252(body), "cp1252", guessed=True)

@@ -26,7 +26,11 @@ _MANUAL = re.compile(
     r"(?i)docbook|sphinx|docutils|mkdocs|doxygen|texinfo|asciidoc|pandoc|docusaurus|gitbook|hugo-docs|antora|javadoc"
     r"|rustdoc|latex2html|yelp|mdbook|vuepress|dblatex|tex4ht"
 )
-TRAFILATURA_LIMIT = 3_000_000  # letters of markup; larger pages are read by our own walk alone
+_CONTENTS = re.compile(r"(?i)\s*(?:(?:table of )?contents|list of (?:tables|figures|examples)|on this page)\s*$")
+CONTENTS = 8  # links in a row that make a table of contents
+_RIGHTS = re.compile(r"(?i)\s*(?:copyright\b|©|all rights reserved)")
+FULL_ELEMENTS = 8_000  # of a page that trafilatura compares by all its methods
+MAX_ELEMENTS = 25_000  # beyond it trafilatura takes many seconds, and a page is a whole document anyway
 NGRAM = 4
 MATCHED = 0.6  # share of a block's word runs that trafilatura's text has
 
@@ -45,15 +49,20 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     if not _enough(placed):
         whole = BlockWalk().walk(body)
         placed = whole if _enough(whole) else BlockWalk(furniture=False).walk(body)
+    placed = _without_contents(placed)
     blocks = _readable([p.block for p in placed])
+    manual = _is_manual(tree, body, placed)
+    elements = sum(1 for _ in body.iter())
+    if not manual and elements <= MAX_ELEMENTS:
+        blocks = _article(markup, placed, fast=elements > FULL_ELEMENTS) or blocks
+    elif not manual:
+        blocks = _readable([p.block for p in placed if p.links < 0.5]) or blocks
     promised_pdf = sniff.PDF in (sniff.media_type_of(name), media_type.partition(";")[0].strip().lower())
     if reason := wall(body, head.title, blocks, promised_pdf=promised_pdf):
         raise Unreadable(name, reason)
-    if not _is_manual(tree, body) and len(markup) <= TRAFILATURA_LIMIT:
-        blocks = _article(markup, placed) or blocks
     return Parsed(
         _without_repeats(blocks),
-        title=_title(head, blocks),
+        title=head.title if manual and head.title else _title(head, blocks),
         language=head.language,
         published=head.published,
     )
@@ -96,7 +105,24 @@ def _readable(blocks: Sequence[Block]) -> list[Block]:
     return kept
 
 
-def _is_manual(tree: Any, body: Any) -> bool:
+def _without_contents(placed: Sequence[Placed]) -> list[Placed]:
+    """Leave out tables of contents: long runs of items that are nothing but links, where there is other text."""
+    listed = [p.links > 0.7 and p.block.kind in ("list_item", "paragraph", "table_row") for p in placed]
+    for i in range(1, len(placed) - 1):  # an entry whose link is only part of it
+        listed[i] = listed[i] or (listed[i - 1] and listed[i + 1] and placed[i].block.kind == "list_item")
+    gone = [False] * len(placed)
+    start = 0
+    for i in range(len(placed) + 1):
+        if i < len(placed) and listed[i]:
+            continue
+        if i - start >= CONTENTS:
+            gone[start:i] = [True] * (i - start)
+        start = i + 1
+    rest = [p for p, drop in zip(placed, gone, strict=True) if not drop and not _CONTENTS.match(p.block.text)]
+    return rest if sum(len(p.block.text.split()) for p in rest) >= 40 else list(placed)
+
+
+def _is_manual(tree: Any, body: Any, placed: Sequence[Placed]) -> bool:
     """Documentation: its generator says so, or it has many headings, code blocks and definition lists."""
     for meta in tree.iter("meta"):
         if (meta.get("name") or "").lower() == "generator" and _MANUAL.search(meta.get("content") or ""):
@@ -106,29 +132,36 @@ def _is_manual(tree: Any, body: Any) -> bool:
         r"sphinxsidebar|rst-content|docutils|literallayout|programlisting|titlepage|md-content|theme-doc", marks
     ):
         return True
-    headings = sum(1 for e in body.iter("h1", "h2", "h3", "h4", "h5"))
-    structure = sum(1 for e in body.iter("pre", "dl", "code", "table"))
-    return headings >= 6 and structure >= 8 and body.find(".//article") is None
+    headings = sum(1 for p in placed if p.block.kind == "heading" and p.links < 0.5)
+    structure = sum(1 for p in placed if p.block.kind == "code" or p.block.term)
+    linked = sum(len(p.block.text) for p in placed if p.links > 0.5)
+    return headings >= 4 and structure >= 6 and linked * 5 < sum(len(p.block.text) for p in placed)
 
 
 # -- which blocks are the main text --------------------------------------------------------------------------
 
 
-def _article(markup: str, placed: Sequence[Placed]) -> list[Block]:
+def _article(markup: str, placed: Sequence[Placed], *, fast: bool) -> list[Block]:
     """The blocks that trafilatura takes for the main text; [] where it finds none."""
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    document = trafilatura.bare_extraction(markup, include_comments=False, include_tables=True)
+    document = trafilatura.bare_extraction(markup, include_comments=False, fast=fast)
     text = (getattr(document, "text", None) or "") if document is not None else ""
     wanted = _WORD.findall(text.lower())
     if len(wanted) < 5:
         return []
     runs = _runs(wanted)
-    matched = [_match(p.block, runs, text) for p in placed]
+    matched = [_match(p.shown or p.block.text, runs, text) for p in placed]
     keep = _fill(placed, matched)
     blocks = _readable([p.block for p, k in zip(placed, keep, strict=True) if k])
-    have = _runs(_WORD.findall(" ".join(b.text for b in blocks).lower()))
+    prose = [p for p in placed if p.links < 0.3]
+    letters = sum(len(p.block.text) for p in prose)
+    if letters > 2000 and sum(len(b.text) for b in blocks) < 0.15 * letters:
+        return _readable([p.block for p in prose])  # tables and lists that no article is made of
+    have = _runs(
+        _WORD.findall(" ".join(p.shown or p.block.text for p, k in zip(placed, keep, strict=True) if k).lower())
+    )
     if len(runs & have) < 0.7 * len(runs):
         return _converted(document)  # the text lies where no walk finds it, such as in the page's data
     return blocks
@@ -140,12 +173,12 @@ def _runs(words: list[str]) -> set[tuple[str, ...]]:
     return {tuple(words[i : i + NGRAM]) for i in range(len(words) - NGRAM + 1)}
 
 
-def _match(block: Block, runs: set[tuple[str, ...]], text: str) -> bool:
-    words = _WORD.findall(block.text.lower())
+def _match(shown: str, runs: set[tuple[str, ...]], text: str) -> bool:
+    words = _WORD.findall(shown.lower())
     if not words:
         return False
     if len(words) < NGRAM:
-        return re.search(rf"(?m)^\W*{re.escape(one_line(block.text))}\W*$", text) is not None
+        return re.search(rf"(?m)^\W*{re.escape(one_line(shown))}\W*$", text) is not None
     own = _runs(words)
     return len(own & runs) >= MATCHED * len(own)
 
@@ -162,6 +195,14 @@ def _fill(placed: Sequence[Placed], matched: Sequence[bool]) -> list[bool]:
     for i in range(len(placed) - 1, -1, -1):
         if not keep[i] and placed[i].block.kind == "heading" and any(keep[i + 1 : i + 2]) and i > 0:
             keep[i] = any(matched[:i]) or placed[i].block.level == 1
+    for i, p in enumerate(placed):
+        teaser = (
+            p.block.kind == "heading"
+            and p.links > 0.5
+            and not any(keep[j] for j in range(i + 1, min(i + 2, len(placed))) if placed[j].block.kind != "heading")
+        )
+        if teaser or (p.block.kind == "paragraph" and len(p.block.text) < 120 and _RIGHTS.match(p.block.text)):
+            keep[i] = False
     return keep
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from marg_ray.sources.parse.blocks import Block, Kind, table_rows
@@ -125,6 +125,7 @@ _MARK = re.compile(
     re.I,
 )
 _NOTE_TARGET = re.compile(r"(?i)#(?:cite|fn|ftn|foot|note|ref|id|end|_ftn|r)[-_]?")
+_CAPTION = re.compile(r"\s*(?:Table|Figure|Tabelle|Abbildung|Tableau) \d[\d.]*[.:] \S")
 _ADMONITION = re.compile(r"(?i)^\[?(?:note|warning|caution|tip|important|danger|hint)\]?$")
 MAX_DEPTH = 200
 MAX_BLOCKS = 200_000
@@ -132,11 +133,11 @@ MAX_BLOCKS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A block, the element it came from, and the share of its letters that are links."""
+    """A block, the share of its letters that are links, and what the page itself shows in its place."""
 
     block: Block
-    element: Any
     links: float = 0.0
+    shown: str = ""  # of a table row: its cells without the column names
 
 
 class BlockWalk:
@@ -147,7 +148,6 @@ class BlockWalk:
         self._out: list[Placed] = []
         self._text: list[str] = []
         self._linked = 0
-        self._home: Any = None
         self._kind: Kind = "paragraph"
         self._level = 0
         self._lists = 0
@@ -170,9 +170,12 @@ class BlockWalk:
     def _flush(self) -> None:
         text = "".join(self._text)
         if text.strip() and len(self._out) < MAX_BLOCKS:
-            block = Block(self._kind, text, level=self._level, term=self._term)
+            kind = self._kind
+            if kind == "paragraph" and _CAPTION.match(text) and len(text) < 200:
+                kind = "caption"
+            block = Block(kind, text, level=self._level, term=self._term)
             share = self._linked / max(1, len(text.strip()))
-            self._out.append(Placed(block, self._home, share))
+            self._out.append(Placed(block, share))
         self._text, self._linked = [], 0
 
     def _inline(self, element: Any, depth: int, *, linked: bool = False) -> None:
@@ -209,8 +212,7 @@ class BlockWalk:
 
     def _block(self, element: Any, depth: int) -> None:
         tag = element.tag
-        saved = self._kind, self._level, self._home, self._lists
-        self._home = element
+        saved = self._kind, self._level, self._lists
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
             self._kind, self._level = "heading", int(tag[1])
             self._inline(element, depth)
@@ -229,7 +231,7 @@ class BlockWalk:
             self._set_kind(tag)
             self._inline(element, depth)
         self._flush()
-        self._kind, self._level, self._home, self._lists = saved
+        self._kind, self._level, self._lists = saved
 
     def _set_kind(self, tag: str) -> None:
         if tag == "li":
@@ -245,18 +247,19 @@ class BlockWalk:
             blocks = read_plain(text).blocks
         else:
             blocks = [Block("code", text, term=self._term)] if text.strip() else []
-        self._out.extend(Placed(block, element) for block in blocks)
+        self._out.extend(Placed(block) for block in blocks)
 
     def _definitions(self, dl: Any, depth: int) -> None:
         """Terms as parts of their own; what explains them carries them."""
-        outer, terms, fresh = self._term, [], True
+        outer, fresh = self._term, True
+        terms: list[str] = []
         for child in _flat(dl):
             if child.tag == "dt":
                 if not fresh:
                     terms, fresh = [], True
                 self._term = outer
                 before = len(self._out)
-                self._kind, self._level, self._home = "list_item", self._lists, child
+                self._kind, self._level = "list_item", self._lists
                 self._inline(child, depth + 1)
                 self._flush()
                 text = " ".join(" ".join(p.block.text.split()) for p in self._out[before:])
@@ -267,7 +270,7 @@ class BlockWalk:
             elif child.tag == "dd":
                 fresh = False
                 self._term = ", ".join(terms)[:200]
-                self._kind, self._level, self._home = "paragraph", 0, child
+                self._kind, self._level = "paragraph", 0
                 self._block(child, depth + 1)
         self._term = outer
 
@@ -284,8 +287,10 @@ class BlockWalk:
         header = _header_depth(table, rows)
         if header > 1:
             grid = [_merged(grid[:header]), *grid[header:]]
+        links = _link_share(table)
         for block in table_rows(grid, header=header > 0):
-            self._out.append(Placed(Block(block.kind, block.text, term=self._term), table, _link_share(table)))
+            shown = re.sub(r"(?:^|; )[^:;]{1,80}: ", " ", block.text) if header else block.text
+            self._out.append(Placed(replace(block, term=self._term), links, shown))
 
     def _layout(self, table: Any, rows: list[list[Any]], depth: int) -> None:
         """A table used to place things: its cells are read one after the other."""
@@ -294,7 +299,6 @@ class BlockWalk:
         for cell in cells:
             if cell is lead:
                 continue
-            self._home = cell
             self._kind, self._level = "paragraph", 0
             self._inline(cell, depth + 1)
             self._flush()

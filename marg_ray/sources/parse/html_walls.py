@@ -99,5 +99,7 @@ def _label(element: Any) -> str:
 
 def _count(text: str) -> int:
     """Words; two East Asian letters count as one."""
+    if text.isascii():
+        return len(text.split())
     wide = sum("\u3040" <= c <= "\u9fff" or "\uac00" <= c <= "\ud7a3" for c in text)
     return len(text.split()) + wide // 2
