@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,6 +13,7 @@ from marg_ray.report.inline import Inline, literal, parse
 from marg_ray.report.model import BlockKind, Report, ReportBlock, ReportEvidence, ReportSection, ReportSentence
 from marg_ray.text import one_line
 
+_LEAD = re.compile(r"\*\*[^*]{1,120}\*\* ")
 FLAGGED = frozenset({Verdict.UNSUPPORTED, Verdict.CONTRADICTED})
 
 
@@ -90,10 +92,12 @@ class Layout:
         return tuple(Run(tuple(Line(s, self.nodes(s)) for s in group)) for _, group in groups)
 
     def nodes(self, sentence: ReportSentence) -> tuple[Inline, ...]:
-        text = one_line(sentence.text)
+        lead, text = _split_lead(one_line(sentence.text))
         words = text.rstrip(".") or text  # a source's missing full stop is added outside the quotation
         quotes = (self._evidence[c].quote for c in sentence.citations if c in self._evidence)
-        return literal(text) if any(words in one_line(quote) for quote in quotes) else parse(text)
+        if text and any(words in one_line(quote) for quote in quotes):
+            return (*parse(lead.strip()), Inline("text", f" {text}")) if lead else literal(text)
+        return parse(lead + text)
 
     def _pieces(self, block: ReportBlock, sentences: Sequence[ReportSentence]) -> Iterator[Piece]:
         match block.kind:
@@ -150,6 +154,12 @@ def _with_labels(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def _padded(cells: list[str], width: int) -> list[str]:
     return cells + [""] * (width - len(cells))
+
+
+def _split_lead(text: str) -> tuple[str, str]:
+    """A bold name that runs into the sentence, with its blank, and the sentence."""
+    lead = _LEAD.match(text)
+    return (lead.group(), text[lead.end() :]) if lead else ("", text)
 
 
 def _cells(row: str) -> list[str]:

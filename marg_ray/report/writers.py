@@ -29,32 +29,34 @@ def _json(report: Report) -> bytes:
 
 
 FORMATS: MappingProxyType[str, Callable[[Report], bytes]] = MappingProxyType(
-    {".md": _markdown, ".html": _html, ".json": _json}
+    {"md": _markdown, "html": _html, "json": _json}
 )
-_ALIASES = {".markdown": ".md", ".htm": ".html"}
 MEDIA_TYPES = MappingProxyType(
-    {".md": "text/markdown; charset=utf-8", ".html": "text/html; charset=utf-8", ".json": "application/json"}
+    {"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "json": "application/json"}
 )
+_ALIASES = {"markdown": "md", "htm": "html"}
+_TEXTS = ("md", "html", "json")
+_ENDINGS = ", ".join(f".{name}" for name in FORMATS)
 
 
 def format_of(path: Path) -> str:
-    """The format's ending, a key of `FORMATS`.
+    """The format that a file's ending names, a key of `FORMATS`.
 
     Raises:
         UsageError: the name ends in no format.
     """
     if "\0" in str(path):
         raise UsageError("a file name cannot hold NUL", "choose another name with -o")
-    ending = path.suffix.lower()
-    ending = _ALIASES.get(ending, ending)
-    if ending not in FORMATS:
-        what = f"{ending} is no report format" if ending else f"{path.name!r} has no ending"
-        raise UsageError(f"{what}: {path}", f"name the file with one of {', '.join(FORMATS)}")
-    return ending
+    ending = path.suffix.lower().removeprefix(".")
+    name = _ALIASES.get(ending, ending)
+    if name not in FORMATS:
+        what = f".{ending} is no report format" if ending else f"{path.name!r} has no ending"
+        raise UsageError(f"{what}: {path}", f"name the file with one of {_ENDINGS}")
+    return name
 
 
-def check_target(path: Path) -> None:
-    """Find out before a run, not after it, whether its report can be written to `path`. Creates the folder.
+def check_path(path: Path) -> None:
+    """Find out before a run, not after it, whether its report can be written to `path`. Makes the folder.
 
     Raises:
         UsageError: the name ends in no format, or no file can be written there.
@@ -63,9 +65,15 @@ def check_target(path: Path) -> None:
     _folder(path)
 
 
-def render(report: Report, ending: str) -> bytes:
-    """The report in one format, as bytes (text is UTF-8)."""
-    return FORMATS[ending](report)
+def render(report: Report, format: str) -> str:
+    """The report as text.
+
+    Raises:
+        UsageError: there is no such format, or it is not text.
+    """
+    if format not in _TEXTS:
+        raise UsageError(f"{format!r} is no text format of a report", f"choose one of {', '.join(_TEXTS)}")
+    return FORMATS[format](report).decode()
 
 
 def write_report(report: Report, path: Path) -> Path:
@@ -76,7 +84,7 @@ def write_report(report: Report, path: Path) -> Path:
     Raises:
         UsageError: the name ends in no format, or the file cannot be written.
     """
-    content = render(report, format_of(path))
+    content = FORMATS[format_of(path)](report)
     _folder(path)
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".marg-{secrets.token_hex(8)}.new")

@@ -346,16 +346,18 @@ def test_code_spans_hold_any_backticks(text: str) -> None:
     assert code == [text] or not text.strip()
 
 
-def test_quoted_words_are_shown_letter_by_letter() -> None:
+@pytest.mark.parametrize("lead", ["", "**Calls.** "])
+def test_quoted_words_are_shown_letter_by_letter(lead: str) -> None:
     quote = take("rance", "The Rance station")
     starred = quote.model_copy(update={"quote": "Use *args and __init__ or $x$ [sic]"})
-    sentence = said("Use *args and __init__ or $x$ [sic]", starred)
+    sentence = said(f"{lead}Use *args and __init__ or $x$ [sic]", starred)
     draft = Draft.model_validate(
         {"section": "s1", "revision": 1, "blocks": [{"kind": "paragraph", "sentences": [sentence.model_dump()]}]}
     )
     report = build_report(inputs(drafts={"s1": draft}, summary=None, evidence={starred.id: starred}))
     assert any("Use *args and __init__ or $x$ [sic]" in p for p in paragraphs(to_markdown(report)))
-    assert "Use *args and __init__ or $x$ [sic]" in to_html(report)
+    assert "Use *args and __init__ or $x$ [sic]" in " ".join(re.sub("<[^>]+>", "", to_html(report)).split())
+    assert ("<strong>Calls.</strong>" in to_html(report)) is bool(lead)
 
 
 def test_a_verdict_of_every_kind_is_counted() -> None:
