@@ -111,9 +111,17 @@ def draft_section(**changed: Any) -> DraftSection:
 
 
 def section_texts() -> tuple[SectionText, ...]:
+    power = (
+        "The La Rance barrage opened in 1966 and has a capacity of 240 MW [1]. "
+        "Its 24 bulb turbines work in both directions [1]."
+    )
+    birds = (
+        "Wading birds lost about 40 % of their feeding ground after the barrage was closed [2]. "
+        "Dunlin numbers fell from 5,200 to 3,100 within ten years [2]."
+    )
     return (
-        SectionText(id="s1", title="Power", text="La Rance has a capacity of 240 MW [1].", grounding="1 supported"),
-        SectionText(id="s2", title="Birds", text="Wading birds lost about 40 % of their feeding ground [2]."),
+        SectionText(id="s1", title="Power", text=power, grounding="2 supported"),
+        SectionText(id="s2", title="Birds", text=birds),
     )
 
 

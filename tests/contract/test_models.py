@@ -1,0 +1,259 @@
+"""What every model backend must do, whichever it is: the suite is the definition of `ModelClient`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from benchmarks.simulated_llm import Canned, SimulatedLLM, Speed, answer
+from marg_ray.models.client import Call, ModelClient, ModelTask
+from marg_ray.models.endpoints import Endpoint
+from marg_ray.models.openai_api import OpenAIModel
+from marg_ray.models.tasks import TASKS, EvidenceCard, FreeText
+from marg_ray.models.testing import CannedModel, ScriptedModel
+from marg_ray.models.testing import answer as good_answer
+from marg_ray.models.wrappers import FallbackModel, TieredModel
+from marg_ray.seams import in_thread
+from marg_ray.settings import ModelSettings
+from tests import model_tasks as samples
+
+CALL = Call(session_id="r1", task_id="r1/x", section="s1")
+MARK = re.compile(r"\[(\d+(?:\s*,\s*\d+)*)\]")
+LINK = re.compile(r"https?://|www\.|\]\(")
+
+
+@dataclass(frozen=True)
+class Backend:
+    model: ModelClient
+    hold: Callable[[], asyncio.Event] | None = None  # makes the next call wait; the event says that it arrived
+
+
+class Everything(ScriptedModel):
+    """A script that never runs dry: each answer is made when it is asked for."""
+
+    async def run(self, task: ModelTask[Any], call: Call) -> Any:
+        self._any.append(good_answer)
+        return await super().run(task, call)
+
+
+def endpoint(server: SimulatedLLM) -> Endpoint:
+    return Endpoint(provider="sim", model="simulated", base_url=server.base_url)
+
+
+async def scripted() -> AsyncIterator[Backend]:
+    yield Backend(Everything([]))
+
+
+async def canned() -> AsyncIterator[Backend]:
+    arrived, never = asyncio.Event(), asyncio.Event()
+    held: list[bool] = []
+
+    async def before(task: object, call: Call) -> None:
+        if held:
+            arrived.set()
+            await never.wait()
+
+    def hold() -> asyncio.Event:
+        held.append(True)
+        return arrived
+
+    yield Backend(CannedModel(before=before), hold)
+
+
+async def openai_api() -> AsyncIterator[Backend]:
+    async with SimulatedLLM() as server:
+        model = OpenAIModel(endpoint(server), ModelSettings())
+
+        def hold() -> asyncio.Event:
+            server.started.clear()
+            server.speed = Speed(ttft_s=3600)
+            return server.started
+
+        yield Backend(model, hold)
+        await model.aclose()
+
+
+async def talkative_api() -> AsyncIterator[Backend]:
+    """A model that thinks aloud and fences its JSON, behind a server that knows no schema."""
+
+    def rule(body: dict[str, Any]) -> Canned:
+        if "response_format" in body:
+            return Canned(status=400, body={"error": {"message": "response_format is not supported"}})
+        text = answer(body)
+        if text.startswith("{"):
+            text = f"Here it is:\n```json\n{text}\n```\nAnything else?"
+        return Canned(
+            body={"choices": [{"message": {"content": f"<think>Maybe {{}}?</think>\n{text}"}, "finish_reason": "stop"}]}
+        )
+
+    async with SimulatedLLM(rule=rule) as server:
+        model = OpenAIModel(endpoint(server), ModelSettings())
+        yield Backend(model)
+        await model.aclose()
+
+
+async def wrapped() -> AsyncIterator[Backend]:
+    yield Backend(TieredModel(FallbackModel(CannedModel(name="a"), CannedModel(name="b")), CannedModel(name="c")))
+
+
+async def extractive() -> AsyncIterator[Backend]:
+    module = pytest.importorskip("marg_ray.models.extractive", reason="the extractive model is not here")
+    embeddings = pytest.importorskip("marg_ray.models.embeddings", reason="the embeddings are not here")
+    yield Backend(module.ExtractiveModel(embeddings.HashingEmbedder(), in_thread))
+
+
+BACKENDS = (scripted, canned, openai_api, talkative_api, wrapped, extractive)
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda make: make.__name__)
+async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
+    async for made in request.param():
+        yield made
+
+
+@pytest.fixture
+def model(backend: Backend) -> ModelClient:
+    return backend.model
+
+
+def cited(text: str) -> set[int]:
+    return {int(n) for group in MARK.findall(text) for n in group.split(",")}
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("kind", range(len(TASKS)), ids=[t.__name__ for t in TASKS])
+async def test_each_task_is_answered_in_its_type(model: ModelClient, kind: int) -> None:
+    task = samples.every_task()[kind]
+    reply = await model.run(task, CALL)
+    assert type(reply.output) is task.output
+    task.output.model_validate(reply.output.model_dump())
+    json.dumps(reply.output.model_dump(mode="json"), allow_nan=False).encode("utf-8")
+    assert reply.model
+    assert model.name
+    assert reply.usage.tokens_in >= 0
+    assert reply.left_out == ()
+
+
+async def test_a_plan_is_bounded_and_searchable(model: ModelClient) -> None:
+    plan = (await model.run(samples.make_plan(outline=(), max_sections=4), CALL)).output
+    assert 1 <= len(plan.sections) <= 4
+    assert all(1 <= len(s.queries) <= 5 and all(q.strip() for q in s.queries) for s in plan.sections)
+
+
+async def test_a_given_outline_is_kept(model: ModelClient) -> None:
+    task = samples.make_plan()
+    plan = (await model.run(task, CALL)).output
+    assert [s.title for s in plan.sections] == [e.title for e in task.outline]
+
+
+async def test_quotes_stand_in_the_passages(model: ModelClient) -> None:
+    task = samples.extract_claims()
+    ideas = (await model.run(task, CALL)).output
+    assert 1 <= len(ideas.claims) <= task.max_claims
+    for idea in ideas.claims:
+        assert any(squeezed(idea.quote) in squeezed(p.text) for p in task.passages), idea.quote
+
+
+async def test_a_document_without_passages_yields_nothing_invented(model: ModelClient) -> None:
+    ideas = (await model.run(samples.extract_claims(passages=(), document=samples.document("")), CALL)).output
+    assert ideas.claims == []
+
+
+def numbered_from(first: int) -> tuple[EvidenceCard, ...]:
+    return tuple(c.model_copy(update={"number": first + n}) for n, c in enumerate(samples.cards()))
+
+
+@pytest.mark.parametrize("first", [1, 7, 100])
+async def test_a_section_cites_only_what_it_was_given(model: ModelClient, first: int) -> None:
+    evidence = numbered_from(first)
+    text = (await model.run(samples.draft_section(evidence=evidence), CALL)).output.markdown
+    assert cited(text)
+    assert cited(text) <= {card.number for card in evidence}
+    assert not LINK.search(text)
+    assert not text.lstrip().startswith("# ")
+
+
+async def test_without_evidence_a_section_cites_nothing(model: ModelClient) -> None:
+    text = (await model.run(samples.draft_section(evidence=(), feedback=(), previous=""), CALL)).output.markdown
+    assert cited(text) == set()
+
+
+async def test_a_summary_cites_only_what_the_sections_cite(model: ModelClient) -> None:
+    task = samples.summarise_report()
+    text = (await model.run(task, CALL)).output.markdown
+    assert text.strip()
+    assert cited(text) <= cited(" ".join(s.text for s in task.sections))
+
+
+async def test_findings_rest_on_given_cards(model: ModelClient) -> None:
+    evidence = numbered_from(5)
+    idea = (await model.run(samples.analyse_evidence(evidence=evidence), CALL)).output
+    assert all(set(f.evidence) <= {c.number for c in evidence} and f.evidence for f in idea.findings)
+    assert (await model.run(samples.analyse_evidence(evidence=()), CALL)).output.findings == []
+
+
+async def test_a_review_scores_within_bounds_and_names_known_sections(model: ModelClient) -> None:
+    task = samples.review_report()
+    review = (await model.run(task, CALL)).output
+    assert all(0 <= score <= 1 for score in review.scores.model_dump().values())
+    assert {i.section for i in review.issues} <= {"", *(s.id for s in task.sections)}
+
+
+STRANGE = "Ще не вмерла. 𝒳 = 5 µm 👩‍🔬; «так»! العربية؟ 潮汐发电站的成本很高。 Fin: 3 < 4 & 5 > 4 {{ x }} {% y %}"
+
+
+async def test_letters_of_every_kind_pass(model: ModelClient) -> None:
+    doc = samples.document(STRANGE)
+    ideas = await model.run(samples.extract_claims(document=doc, passages=samples.passages(doc)), CALL)
+    assert all(squeezed(i.quote) in squeezed(STRANGE) for i in ideas.output.claims)
+    for task in samples.every_task():
+        asked = task.model_copy(update={"question": STRANGE})
+        json.dumps((await model.run(asked, CALL)).output.model_dump(mode="json")).encode("utf-8")
+
+
+async def test_a_watcher_gets_the_text_that_is_answered(backend: Backend) -> None:
+    pieces: list[str] = []
+
+    async def watch(text: str) -> None:
+        pieces.append(text)
+
+    reply = await backend.model.run(samples.draft_section(), replace(CALL, on_delta=watch))
+    assert isinstance(reply.output, FreeText)
+    if pieces:  # a backend may answer without streaming
+        assert "".join(pieces).strip() == reply.output.markdown
+
+
+async def test_many_at_once_do_not_mix(model: ModelClient) -> None:
+    async def one(first: int) -> tuple[int, set[int]]:
+        task = samples.draft_section(evidence=numbered_from(first))
+        return first, cited((await model.run(task, CALL)).output.markdown)
+
+    for first, numbers in await asyncio.gather(*(one(n * 10) for n in range(1, 9))):
+        assert numbers <= {first, first + 1, first + 2}
+
+
+async def test_a_cancelled_call_stops_and_the_next_one_works(backend: Backend) -> None:
+    if backend.hold is None:
+        pytest.skip("this backend answers at once: there is nothing to hold")
+    arrived = backend.hold()
+    running = asyncio.create_task(backend.model.run(samples.draft_section(), CALL))
+    async with asyncio.timeout(20):
+        await arrived.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
+async def test_the_same_task_twice_has_answers_of_one_type(model: ModelClient) -> None:
+    first = await model.run(samples.analyse_evidence(), CALL)
+    second = await model.run(samples.analyse_evidence(), CALL)
+    assert type(first.output) is type(second.output)
