@@ -120,11 +120,12 @@ def knows_script(text: str) -> bool:
     return letters == 0 or len(_LATIN.findall(text)) >= letters / 2
 
 
-def assess_snippets(query: str, hits: Sequence[Hit], cosines: Sequence[float]) -> Answerability:
+def assess_snippets(query: str, hits: Sequence[Hit], cosines: Sequence[float] = ()) -> Answerability:
     """The same for web results, leniently: snippets are short, and the pages may say more.
 
-    `cosines` are those of the hits (title and snippet) with the query. Every term weighs the same, numbers and names
-    twice. Nothing is refused that shares a third of the terms or is near in meaning.
+    `cosines` are those of the hits (title and snippet) with the query; without them the hits' relevance stands in.
+    Every term weighs the same, numbers and names twice. Nothing is refused that shares a third of the terms or is
+    near in meaning.
     """
     terms = query_terms(query)
     if not hits:
@@ -132,7 +133,7 @@ def assess_snippets(query: str, hits: Sequence[Hit], cosines: Sequence[float]) -
     held = [frozenset(stem(w) for w in words(f"{hit.title}\n{hit.snippet}")) for hit in hits]
     weights = {term: 2.0 if _is_specific(word, query) else 1.0 for term, word in terms.items()}
     covered = coverage(weights, held)
-    cosine = max(cosines, default=0.0)
+    cosine = max(list(cosines) or [hit.relevance for hit in hits])
     near = max(cosine / 0.5, covered / 0.6) if knows_script(query) else covered / 0.5
     return Answerability(
         zone=Zone.ANSWER if near >= 1 else Zone.NEAREST if near >= 0.6 else Zone.NOTHING,

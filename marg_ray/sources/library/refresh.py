@@ -19,6 +19,7 @@ from marg_ray.sources.library import scan
 from marg_ray.sources.library.catalog import Catalog, Entry, without_copies
 from marg_ray.sources.library.passages import Row, rows_of, sketch
 from marg_ray.sources.library.table import Table, digest
+from marg_ray.sources.parse.sniff import SUPPORTED_SUFFIXES
 from marg_ray.sources.protocol import Parser
 
 Clean = Callable[[Document], Document]  # cuts instruction-like passages out
@@ -157,7 +158,7 @@ class Refresh:
     async def _read(self, file: scan.File, before: Entry | None) -> str:
         blank = Entry(path=file.path, size=file.size, mtime_ns=file.mtime_ns, digest="")
         try:
-            body, name = await in_thread(scan.read, file.path, self.max_bytes)
+            body = await in_thread(scan.read, file.path, self.max_bytes)
         except Unreadable as exc:
             await in_thread(self.catalog.put, blank.model_copy(update={"failed": exc.why}))
             return ""
@@ -166,7 +167,7 @@ class Refresh:
             touched = before.model_copy(update={"size": file.size, "mtime_ns": file.mtime_ns})
             await in_thread(self.catalog.put, touched)
             return known
-        read = await self.offload(read_document, self.parse, self.clean, body, name)
+        read = await self.offload(read_document, self.parse, self.clean, body, Path(file.path).name)
         if read.document is None:
             await in_thread(self.catalog.put, blank.model_copy(update={"digest": known, "failed": read.why}))
             return known
@@ -255,7 +256,7 @@ def nothing_readable(folders: Sequence[Path], failed: Sequence[tuple[str, str]],
     if failed:
         reasons = "; ".join(scan.quick_lines(list(failed)))
         return UsageError(f"no document in {where} can be read: {reasons}", "repair the files, or add readable ones")
-    kinds = " ".join(sorted(scan.SUFFIXES))
+    kinds = " ".join(SUPPORTED_SUFFIXES)
     other = f" ({unsupported} files of other kinds)" if unsupported else ""
     return UsageError(f"there is no document in {where}{other}", f"put documents there; these are read: {kinds}")
 

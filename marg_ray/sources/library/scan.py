@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import stat
 from collections.abc import Iterator
@@ -11,9 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from marg_ray.errors import Unreadable, UsageError
-
-_TEXT = {".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".txt", ".text", ".pdf", ".epub"}
-SUFFIXES = frozenset(_TEXT | {".docx", ".pptx", ".xlsx", ".csv", ".tsv"})
+from marg_ray.sources.parse.sniff import media_type_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ def check_folders(folders: tuple[Path, ...]) -> None:
 
 
 def scan(folders: tuple[Path, ...], max_bytes: int, home: Path) -> Scan:
-    """All files under `folders` with a suffix that is read, symbolic links followed once; `home` is left out."""
+    """All files under `folders` with an ending that is read, symbolic links followed once; `home` is left out."""
     check_folders(folders)
     found = Scan()
     seen: set[tuple[int, int]] = set()
@@ -93,7 +89,7 @@ def _walk(found: Scan, folder: str, max_bytes: int, seen: set[tuple[int, int]]) 
 
 
 def _take(found: Scan, path: str, status: os.stat_result, max_bytes: int) -> None:
-    if not stat.S_ISREG(status.st_mode) or suffix_of(path) not in SUFFIXES:
+    if not stat.S_ISREG(status.st_mode) or not media_type_of(os.path.basename(path)):
         found.unsupported += 1
     elif path != _printable(path):
         found.failed.append((_printable(path), "its name is not valid text"))
@@ -103,31 +99,20 @@ def _take(found: Scan, path: str, status: os.stat_result, max_bytes: int) -> Non
         found.files[path] = File(path, status.st_size, status.st_mtime_ns)
 
 
-def suffix_of(path: str) -> str:
-    """The suffix that says what is inside, lower case: `.txt` for `policy.txt.gz`."""
-    low = path.lower().removesuffix(".gz")
-    return os.path.splitext(low)[1]
-
-
-def read(path: str, max_bytes: int) -> tuple[bytes, str]:
-    """A file's bytes, unpacked if it is a `.gz`, and its name without that ending.
+def read(path: str, max_bytes: int) -> bytes:
+    """A file's bytes.
 
     Raises:
-        Unreadable: it cannot be read or unpacked, or has more than `max_bytes`.
+        Unreadable: it cannot be read, or has grown beyond `max_bytes`.
     """
-    name = os.path.basename(path)
     try:
         with open(path, "rb") as file:
             body = file.read(max_bytes + 1)
-        if name.lower().endswith(".gz"):
-            name = name[:-3]
-            with gzip.GzipFile(fileobj=io.BytesIO(body)) as unpacked:
-                body = unpacked.read(max_bytes + 1)
-    except (OSError, EOFError) as exc:
+    except OSError as exc:
         raise Unreadable(path, _why(exc)) from None
     if len(body) > max_bytes:
         raise Unreadable(path, f"larger than {max_bytes / 2**20:g} MB")
-    return body, name
+    return body
 
 
 def under(path: str, folders: tuple[Path, ...]) -> bool:
@@ -147,7 +132,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def _printable(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _why(exc: BaseException) -> str:
