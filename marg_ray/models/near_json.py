@@ -41,12 +41,17 @@ class NotJson(ValueError):
     """The text holds no value that can be read without guessing; `args[0]` says why."""
 
 
+class Unfinished(NotJson):
+    """It ends before its outermost bracket is closed."""
+
+
 def parse(text: str) -> Any:
     """The value that `text` evidently means.
 
     NaN and infinities become None; strings lose control characters and lone surrogates.
 
     Raises:
+        Unfinished: it was cut off.
         NotJson: it is not JSON, or only after a repair that changes its words.
     """
     if len(text) > MAX_CHARS:
@@ -57,6 +62,8 @@ def parse(text: str) -> Any:
     try:
         return _clean(_literal(text))
     except (json.JSONDecodeError, RecursionError):
+        if ends_inside(text):
+            raise Unfinished("it ends before it is complete") from None
         return _clean(_mended(text))
 
 

@@ -139,12 +139,11 @@ def _json(text: str, output: type[OutT]) -> OutT:
     complaint = "there is no JSON object in the answer"
     first = True
     for candidate in _candidates(text):
-        if near_json.ends_inside(candidate):
-            if first:  # what was cut is the last word; an earlier object is a draft
-                raise CutShort(text)
-            continue
         try:
             return check(near_json.parse(candidate), output)
+        except near_json.Unfinished:
+            if first:  # what was cut is the last word; an earlier object is a draft
+                raise CutShort(text) from None
         except (near_json.NotJson, Unreadable) as exc:
             complaint = str(exc) if first else complaint
             first = False
@@ -153,8 +152,7 @@ def _json(text: str, output: type[OutT]) -> OutT:
 
 def _candidates(text: str) -> Iterator[str]:
     """Pieces that may be the answer, the likeliest first: the whole, the last JSON fence, the last object in prose."""
-    spans = list(near_json.spans(text)) if text[:1] in ("{", "[") else []
-    if spans and spans[0] == (0, len(text)):
+    if text[:1] in ("{", "[") and (_is_json(text) or next(near_json.spans(text), None) == (0, len(text))):
         yield text
         return
     fences = list(_FENCE.finditer(text))

@@ -112,6 +112,8 @@ class Wire:
         Raises:
             WireError: one of its kinds.
         """
+        if self._client is None:
+            await asyncio.to_thread(_load)  # takes about a second: not on the loop
         completions = self._open().chat.completions
         started = time.monotonic()
         try:
@@ -245,6 +247,11 @@ class Wire:
 
     def _safe(self, text: str) -> str:
         return self.endpoint.redact(" ".join(text.split()))[:400]
+
+
+def _load() -> None:
+    import aiohttp  # noqa: F401 - the transport under the client
+    import openai.resources.chat.completions  # noqa: F401 - else imported on first use
 
 
 def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> Answer:

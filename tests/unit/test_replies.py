@@ -172,8 +172,8 @@ class TestNearJson:
                 refused += 1
             else:
                 same += value == pair["expected"]
-        assert same >= 0.7 * len(pairs)
-        assert same + refused >= 0.93 * len(pairs)
+        assert same >= 0.55 * len(pairs)  # a text that was cut off is refused here, and completed there
+        assert same + refused >= 0.94 * len(pairs)
 
     json_values = st.recursive(
         st.none()
