@@ -1,0 +1,78 @@
+"""Names in a sentence: what is written with a capital or with digits in it, and whether a passage has it too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+
+from marg_ray.grounding.dates import MONTHS
+from marg_ray.grounding.terms import STOP_WORDS, stem, words
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-‐.&'’][^\W_]+)*")
+_START = re.compile(r"(?:\A|[.!?:;•|]\s+|[\"“„(\[]\s*)\W*\Z")
+_SAME_PEOPLE = (
+    "france french|netherlands dutch holland|switzerland swiss|greece greek|spain spanish|denmark danish danes|"
+    "turkey turkish|britain british uk kingdom|america american us usa states|"
+    "ireland irish|norway norwegian|"
+    "finland finnish|poland polish|sweden swedish|scotland scottish|china chinese|germany german|deutschland|"
+    "thailand thai|iraq iraqi|peru peruvian|europe european eu|wales welsh|israel israeli"
+)
+_PEOPLE = {name: set(group.split()) for group in _SAME_PEOPLE.split("|") for name in group.split()}
+
+
+def names(text: str) -> list[str]:
+    """The words of `text` that look like names, in order, without repeats.
+
+    A capital at the start of a sentence says nothing; words in other scripts than Latin, Greek or Cyrillic have none.
+    """
+    found: dict[str, None] = {}
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        has_digit = any(c.isdigit() for c in word)
+        if has_digit and (word[0].isdigit() or not any(c.isalpha() for c in word)):
+            continue
+        inner = any(c.isupper() for c in word[1:])
+        if not (word[0].isupper() or inner or has_digit) or len(word) < 2:
+            continue
+        low = word.lower()
+        if low in MONTHS or low in STOP_WORDS:
+            continue
+        if not inner and not has_digit and _START.search(text[max(0, match.start() - 8) : match.start()]):
+            following = _TOKEN.match(text, match.end() + 1)
+            if not (following and following.group()[0].isupper()):
+                continue
+        found[word] = None
+    return list(found)
+
+
+def has_name(name: str, known: Set[str], initials: Set[str]) -> bool:
+    """Whether a passage with the `known` words (folded) and `initials` (acronyms of its names) has this name."""
+    parts = words(name)
+    if not parts:
+        return True
+    whole = "".join(parts)
+    if whole in known or (name.isupper() and whole in initials):
+        return True
+    return all(_has_word(part, known) for part in parts)
+
+
+def _has_word(word: str, known: Set[str]) -> bool:
+    if word in known or word in STOP_WORDS or stem(word) in known:
+        return True
+    if word in _PEOPLE and _PEOPLE[word] & known:
+        return True
+    if len(word) < 5:
+        return f"{word}s" in known or word.removesuffix("s") in known
+    head = word[: max(5, len(word) - 3)]
+    return any(other.startswith(head) and abs(len(other) - len(word)) <= 4 for other in known)
+
+
+def acronyms(text: str) -> set[str]:
+    """The initials of every run of capitalised words: "World Health Organization" gives "who"."""
+    found: set[str] = set()
+    for run in re.findall(r"\b[A-ZÀ-Þ]\w+(?:[\s-]+(?:of|for|the|and|de|der|und|des)?\s*[A-ZÀ-Þ]\w+){1,7}", text):
+        initials = "".join(w[0] for w in re.findall(r"\b[A-ZÀ-Þ]\w+", run)).lower()
+        found.update(initials[i:j] for i in range(len(initials)) for j in range(i + 2, len(initials) + 1))
+        every = "".join(w[0] for w in run.split()).lower()
+        found.add(every)
+    return found

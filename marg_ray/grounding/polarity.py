@@ -1,0 +1,92 @@
+"""Whether a sentence and a passage that speak of the same thing say opposite things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from marg_ray.grounding.alignment import Unit
+from marg_ray.grounding.opposites import DENIALS, HEDGES, NEGATIONS, QUANTIFIERS, SIDES, WIDE_NEGATIONS
+from marg_ray.grounding.terms import STOP_WORDS, stem
+
+_SCOPE = 4  # words after a negation in which the negated word is looked for
+
+
+def negation_differs(sentence: Unit, units: Sequence[Unit]) -> str:
+    """The word that one side negates and the other states, or ""."""
+    mine = _negated(sentence.words)
+    for unit in units:
+        theirs = _negated(unit.words)
+        stated = {stem(w) for w in unit.words}
+        for word, term in mine.items():
+            if term in stated and term not in theirs.values() and not _denied(unit.words):
+                return word
+        own = {stem(w) for w in sentence.words}
+        for word, term in theirs.items():
+            repeated = sum(stem(w) == term for w in unit.words) > 1
+            if term in own and term not in mine.values() and not _denied(sentence.words) and not repeated:
+                return word
+    return ""
+
+
+def wide_negation_differs(sentence: str, unit: str) -> bool:
+    """The same for scripts without spaces: one side has a negating letter and the other none."""
+    letters = WIDE_NEGATIONS.split()[0]
+    return any(c in sentence for c in letters) != any(c in unit for c in letters)
+
+
+def opposite(sentence: Unit, units: Sequence[Unit]) -> tuple[str, str] | None:
+    """A word of the sentence and its opposite in the passage that stands in its place, or None."""
+    mine = {stem(w): w for w in sentence.words}
+    theirs = {stem(w): w for u in units for w in u.words}
+    for term, word in mine.items():
+        if term in theirs:
+            continue
+        for pair, side in SIDES.get(term, ()):
+            same = any((pair, side) in SIDES.get(t, ()) for t in theirs)
+            if same or any((pair, 1 - side) in SIDES.get(t, ()) for t in mine):
+                continue
+            for other in theirs:
+                if (pair, 1 - side) in SIDES.get(other, ()):
+                    return word, theirs[other]
+    return None
+
+
+def lost_hedge(sentence: Unit, units: Sequence[Unit]) -> str:
+    """The passage's "may" that the sentence leaves out, or ""."""
+    if any(
+        stem(w) in HEDGES or w in ("likely", "would", "should", "can", "suggest", "suggests") for w in sentence.words
+    ):
+        return ""
+    for unit in units[:1]:
+        for word in unit.words:
+            if stem(word) in HEDGES:
+                return word
+    return ""
+
+
+def added_quantifier(sentence: Unit, units: Sequence[Unit]) -> str:
+    """An "all" or "only" that the passage does not say, or ""."""
+    theirs = {w for u in units for w in u.words}
+    for word in sentence.words:
+        if any(word in group and not group & theirs for group in QUANTIFIERS):
+            return word
+    return ""
+
+
+def _negated(tokens: Sequence[str]) -> dict[str, str]:
+    """The first content word after each negation: word to stem."""
+    found: dict[str, str] = {}
+    for at, token in enumerate(tokens):
+        if token not in NEGATIONS and not token.endswith("n't"):
+            continue
+        if token in ("no", "not") and tokens[at + 1 : at + 2] in (("only",), ("longer",)) and token == "not":
+            continue
+        for word in tokens[at + 1 : at + 1 + _SCOPE]:
+            if word not in STOP_WORDS and word not in NEGATIONS and word not in ("yet", "still", "been"):
+                found[word] = stem(word)
+                break
+    return found
+
+
+def _denied(tokens: Sequence[str]) -> bool:
+    return any(stem(t) in DENIALS or t in NEGATIONS or t.endswith("n't") for t in tokens)

@@ -1,0 +1,189 @@
+"""Figures in running text: values with scale and unit, as digits or as words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from marg_ray.grounding.dates import Date, find_dates
+from marg_ray.grounding.units import NUMBER_WORDS, PARTS, SCALES, UNIT_OF
+
+_DIGITS = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,٫٬]\d+)*"
+_SCALE = "|".join(sorted(map(re.escape, SCALES), key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"(?P<sign>(?<![A-Za-z0-9)])[-−–](?=\d))?(?P<money>(?:US|A|C|NZ|HK)?\$|[€£¥₹]|\b(?:USD|EUR|GBP|CNY|RMB|JPY|INR)\s?)?\s?"
+    rf"(?<![A-Za-zÀ-ʯ0-9_.])(?P<digits>{_DIGITS})(?P<ordinal>st|nd|rd|th)?"
+    rf"(?:\s?-?(?P<scale>{_SCALE})(?![a-zа-яёäöü])|(?P<letter>[kmbKMB]n?)(?![\w²³]))?",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"(?P<pp>\s?-?(?:percentage\s+points?|prozentpunkte?n?|个百分点))|(?P<pc>\s?(?:per\s?cent|pour\s?cent|por\s?ciento)\b)|"
+    r"(?P<sq>\s?(?:square|sq\.?)\s+(?P<sqof>km|kilomet\w+|met\w+|miles?|feet|ft))|"
+    r"\s?-?(?P<unit>%|％|٪|℃|℉|°\s?[CF]\b|[€£$¥]|[a-zA-Zµμ]{1,14}[²³23]?(?![\w])|[\u4e00-\u9fff]{1,3})"
+)
+_APPROX = re.compile(
+    r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca\.?|close to|an estimated|over|"
+    r"more than|less than|under|up to|at least|at most|etwa|rund|ungefähr|fast|über|knapp|environ|près de|unos|"
+    r"cerca de|casi|más de)\s*(?:[€$£¥]|US\$)?\s*\Z|[~≈<>≤≥约約近超]\s*\Z",
+    re.IGNORECASE,
+)
+_RANGE = re.compile(r"\s?(?:[-–—~～至到]|to|bis|and|und|à|a)\s?", re.IGNORECASE)
+
+_SPELLED = re.compile(
+    rf"\b(?P<word>{'|'.join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))})\b"
+    r"(?:[\s-](?P<scale>hundred|thousand|million|billion|trillion)\b)?"
+    r"(?:[\s-](?P<part>thirds?|quarters?|fifths?|tenths?)\b)?",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A figure at `text[start:end]`.
+
+    `values` are its readings: "1.200" is 1.2 or 1200. `unit` is a symbol ("%", "km", "$") or "". `spelled`: in words.
+    """
+
+    start: int
+    end: int
+    text: str
+    values: tuple[float, ...]
+    unit: str = ""
+    approximate: bool = False
+    spelled: bool = False
+    ordinal: bool = False
+    scale: float = 1.0
+
+    def same_value(self, other: Quantity) -> bool:
+        return any(_equal(a, b) for a in self.values for b in other.values)
+
+    def rounds(self, other: Quantity) -> bool:
+        """Whether one is the other with fewer digits, or near it where it says "about"."""
+        slack = 0.06 if self.approximate else 0.0
+        return any(
+            abs(a - b) <= slack * max(abs(a), abs(b)) or _rounded(a, b) or _rounded(b, a)
+            for a in self.values
+            for b in other.values
+        )
+
+    def same_unit(self, other: Quantity) -> bool:
+        return self.unit == other.unit or not self.unit or not other.unit
+
+
+def find_quantities(text: str, dates: list[Date] | None = None) -> list[Quantity]:
+    """The figures of `text` in order, without those that belong to its dates."""
+    taken = [(d.start, d.end) for d in (find_dates(text) if dates is None else dates)]
+    found: list[Quantity] = []
+    for match in _NUMBER.finditer(text):
+        start, end = match.span("digits")
+        if any(s < end and start < e for s, e in taken) or _in_a_name(text, start, end, match):
+            continue
+        found.append(_digits(text, match))
+    for match in _SPELLED.finditer(text):
+        if match["word"].lower() != "one" or match["scale"] or match["part"]:
+            found.append(_spelled(match))
+    return _ranges(text, sorted(found, key=lambda q: q.start))
+
+
+def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
+    """The first figure of "5 to 10 million km" has the unit and the scale of the second."""
+    for at in range(len(found) - 2, -1, -1):
+        low, high = found[at], found[at + 1]
+        if not _RANGE.fullmatch(text[low.end : high.start].strip("$€£¥ ") or " "):
+            continue
+        values = low.values
+        if low.scale == 1.0 < high.scale:
+            values = (*values, *(v * high.scale for v in values))
+        found[at] = replace(low, unit=low.unit or high.unit, values=values)
+    return found
+
+
+def figures(text: str) -> list[str]:
+    """Every run of digits as typed, without thousands separators: what must stand in a quotation to be backed by it."""
+    return [re.sub(r"[,.]+\Z", "", m).replace(",", "") for m in re.findall(r"\d[\d.,]*", text)]
+
+
+def _in_a_name(text: str, start: int, end: int, match: re.Match[str]) -> bool:
+    """ "COVID-19", "B12", "2.10.1": letters or dots make it a name."""
+    if re.search(r"[A-Za-zÀ-ʯ][-‐]?\Z|[\d_@#/]\.?\Z", text[max(0, start - 2) : start]) and not match["money"]:
+        return True
+    return match["digits"].count(".") > 1 and not re.fullmatch(r"\d{1,3}(?:\.\d{3})+", match["digits"])
+
+
+def _digits(text: str, match: re.Match[str]) -> Quantity:
+    end = match.end()
+    scale = SCALES.get((match["scale"] or "").lower(), 1.0)
+    letter = (match["letter"] or "").lower()
+    unit = UNIT_OF.get((match["money"] or "").strip().lower().lstrip("ac nzhku").removeprefix("s") or "", "")
+    if "$" in (match["money"] or ""):
+        unit = "$"
+    if letter:
+        if unit or letter in ("k", "bn", "mn"):
+            scale = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}[
+                letter.removesuffix("n") if letter == "kn" else letter
+            ]
+        else:
+            end = match.start("letter")
+    after = _AFTER.match(text, end)
+    if after and not (unit and not match["money"]):
+        found = _unit(after)
+        if found and not (unit and found not in ("%",)):
+            unit, end = found, after.end()
+    values = tuple(v * scale * (-1 if match["sign"] else 1) for v in _readings(match["digits"]))
+    start = match.start("digits")
+    approximate = bool(_APPROX.search(text, max(0, match.start() - 24), match.start("digits")))
+    return Quantity(start, end, text[start:end], values, unit, approximate, ordinal=bool(match["ordinal"]), scale=scale)
+
+
+def _unit(after: re.Match[str]) -> str:
+    if after["pp"]:
+        return "pp"
+    if after["pc"]:
+        return "%"
+    if after["sq"]:
+        return {"k": "km²", "f": "ft²"}.get(
+            after["sqof"][0].lower(), "mi²" if after["sqof"].lower().startswith("mi") else "m²"
+        )
+    raw = after["unit"].replace(" ", "")
+    if raw in ("M", "K", "H", "S", "T", "G", "L", "In", "in"):
+        return ""
+    return UNIT_OF.get(raw.lower(), "")
+
+
+def _spelled(match: re.Match[str]) -> Quantity:
+    value = NUMBER_WORDS[match["word"].lower()]
+    if match["scale"]:
+        value *= SCALES[match["scale"].lower()]
+    if match["part"]:
+        value /= PARTS[match["part"].lower().removesuffix("s")]
+    return Quantity(match.start(), match.end(), match.group(), (value,), spelled=True)
+
+
+def _readings(digits: str) -> tuple[float, ...]:
+    plain = re.sub(r"[ \u00a0\u202f'’٬]", "", digits).replace("٫", ".")
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):
+        return (float(plain.replace(",", "")),)
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}", plain):
+        return (float(plain.replace(".", "").replace(",", ".")),)
+    if re.fullmatch(r"\d{1,3}\.\d{3}", plain):
+        return (float(plain), float(plain.replace(".", "")))
+    try:
+        return (float(plain.replace(",", ".")),)
+    except ValueError:
+        return (float(re.split(r"[.,]", plain)[0]),)
+
+
+def _equal(a: float, b: float) -> bool:
+    return abs(a - b) <= 1e-9 * max(1.0, abs(a), abs(b))
+
+
+def _rounded(short: float, full: float) -> bool:
+    """Whether `short` is `full` rounded to the digits that `short` has (at least two, or one of a larger number)."""
+    if short == 0 or full == 0 or (short < 0) != (full < 0):
+        return False
+    digits = len(f"{abs(short):.10g}".replace(".", "").strip("0")) or 1
+    try:
+        rounded = float(f"{full:.{digits}g}")
+    except ValueError:
+        return False
+    return _equal(rounded, short) and abs(short - full) <= 0.06 * abs(full)
