@@ -82,9 +82,8 @@ class ProvidedText:
         entries: dict[str, Entry] = {}
         for number, source_id in enumerate(self._ids, 1):
             document = await in_thread(self._snapshots.document, source_id)
-            title = document.title or f"Provided text {number}"
             rows = await self._offload(rows_of, document, self._passage_words)
-            documents.append((source_id, title, rows))
+            documents.append((source_id, document.title, rows))
             headings = [document.text[p.start : p.end] for p in document.parts if p.kind == "heading"]
             entries[source_id] = Entry(
                 path=f"provided:{source_id[:12]}",
@@ -92,7 +91,7 @@ class ProvidedText:
                 mtime_ns=0,
                 digest="",
                 source_id=source_id,
-                title=title,
+                title=document.title or f"Provided text {number}",
                 headings=tuple(headings),
             )
         vectors = await self._embedder.embed([row.embedded for _, _, rows in documents for row in rows])

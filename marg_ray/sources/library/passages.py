@@ -73,7 +73,8 @@ def row_of(title: str, text: str, piece: Piece) -> Row:
 def embedding_text(title: str, heading: str, label: str, text: str) -> str:
     above = [part for part in heading.split(" > ") if part and part != title]
     prefix = " ".join(". ".join([title, *above]).split()[:_PREFIX_WORDS])
-    return f"{prefix}\n{label}: {text}" if label and not text.startswith(label) else f"{prefix}\n{text}"
+    body = f"{label}: {text}" if label and not text.startswith(label) else text
+    return f"{prefix}\n{body}" if prefix else body
 
 
 @lru_cache(maxsize=200_000)
