@@ -14,6 +14,7 @@ from markupsafe import Markup
 from marg_ray.records import Verdict
 from marg_ray.report import wording
 from marg_ray.report.html_views import Views
+from marg_ray.report.labels import labels
 from marg_ray.report.model import Report
 from marg_ray.report.text import direction
 from marg_ray.text import one_line
@@ -31,6 +32,7 @@ def to_html(report: Report) -> str:
     context = {
         "report": report,
         "refused": wording.is_refusal(report),
+        "t": labels(report.language),
         "direction": direction(report.language),
         "policy": _policy(css, script),
         "css": Markup(css),
@@ -50,19 +52,19 @@ def _front(report: Report) -> dict[str, Any]:
         "disclosure": wording.disclosure(report),
         "status": wording.status(report),
         "nearest": wording.nearest_notice(report),
-        "counts": [(v.value, wording.VERDICT_NAMES[v], counts[v]) for v in Verdict if counts[v]],
+        "counts": [(v.value, wording.label(report, v.value), counts[v]) for v in Verdict if counts[v]],
         "extras": list(_extras(report)),
     }
 
 
 def _extras(report: Report) -> Iterator[tuple[str, str]]:
     if report.contradictions:
-        yield "disagreements", "Where the sources disagree"
+        yield "disagreements", wording.label(report, "disagree")
     if (report.gaps or report.unknowns) and not wording.is_refusal(report):
-        yield "unanswered", "Not answered"
+        yield "unanswered", wording.label(report, "unanswered")
     if report.references:
-        yield "references", "References"
-    yield "checks", "How it was checked"
+        yield "references", wording.label(report, "references")
+    yield "checks", wording.label(report, "checked")
 
 
 def _body(report: Report, views: Views) -> dict[str, Any]:

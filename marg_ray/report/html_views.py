@@ -116,7 +116,7 @@ class Views:
 
     def summary(self) -> SectionView:
         pieces = self._layout.pieces(self._report.summary_blocks, self._report.summary)
-        return self._section_view("in-brief", "In brief", pieces)
+        return self._section_view("in-brief", wording.label(self._report, "in_brief"), pieces)
 
     def section(self, section: ReportSection) -> SectionView:
         pieces = self._layout.section(section)
@@ -203,14 +203,19 @@ class Views:
         return html
 
     def _marks(self, run: Run) -> Markup:
-        checks = tuple(_check(line, several=len(run.lines) > 1) for line in run.lines)
+        checks = tuple(self._check(line, several=len(run.lines) > 1) for line in run.lines)
         worst = max((c.verdict for c in checks), key=list(_BY_WEIGHT).index)
         if not run.numbers:
-            return self._mark(None, "!", run, checks, worst) if run.flag else Markup()
+            return self._mark(None, "!", run, checks, worst) if run.warning else Markup()
         return Markup("").join(
             self._mark(source, str(self._numbers[source]), run, checks, worst)
             for source in sorted({self._evidence[c].source for c in run.citations}, key=self._numbers.__getitem__)
         )
+
+    def _check(self, line: Line, several: bool) -> Check:
+        s = line.sentence
+        name = wording.label(self._report, s.verdict.value)
+        return Check(s.verdict, name, one_line(s.reason), plain(line.nodes) if several else "")
 
     def _mark(self, source: str | None, label: str, run: Run, checks: tuple[Check, ...], worst: Verdict) -> Markup:
         """A button that opens its box, which is kept for the section's end."""
@@ -221,7 +226,7 @@ class Views:
         spoken = f"Reference {label}" if source else "No source"
         return Markup(
             '<button type="button" class="mark v-{}" popovertarget="{}" aria-label="{}: {}">{}</button>'
-        ).format(worst.value, id, spoken, wording.VERDICT_NAMES[worst], label)
+        ).format(worst.value, id, spoken, wording.label(self._report, worst.value), label)
 
     # ---- sources
 
@@ -232,7 +237,7 @@ class Views:
             number=self._numbers.get(id, 0),
             title=wording.source_title(source),
             place=wording.source_place(source),
-            dates=wording.source_dates(source),
+            dates=wording.source_dates(self._report, source),
             kind=wording.KIND_NAMES[source.kind],
             href=source_href(source),
             tainted=bool(source.injections),
@@ -253,11 +258,6 @@ _BY_WEIGHT = (
     Verdict.UNSUPPORTED,
     Verdict.CONTRADICTED,
 )
-
-
-def _check(line: Line, several: bool) -> Check:
-    s = line.sentence
-    return Check(s.verdict, wording.VERDICT_NAMES[s.verdict], one_line(s.reason), plain(line.nodes) if several else "")
 
 
 def _sentence(line: Line, marks: Markup) -> Markup:

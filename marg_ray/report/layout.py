@@ -11,6 +11,7 @@ from marg_ray.grounding.markdown import row_cells
 from marg_ray.records import Verdict
 from marg_ray.report.inline import Inline, literal, parse
 from marg_ray.report.model import BlockKind, Report, ReportBlock, ReportEvidence, ReportSection, ReportSentence
+from marg_ray.report.wording import label
 from marg_ray.text import one_line
 
 _LEAD = re.compile(r"\*\*[^*]{1,120}\*\* ")
@@ -30,6 +31,7 @@ class Run:
     """Sentences in a row that cite the same: they share one mark, at the end of the last."""
 
     lines: tuple[Line, ...]
+    warning: str = ""  # where a reader must be warned: the verdict in words; all sentences of such a run have it
 
     @property
     def citations(self) -> tuple[str, ...]:
@@ -38,12 +40,6 @@ class Run:
     @property
     def numbers(self) -> tuple[int, ...]:
         return self.lines[0].sentence.numbers
-
-    @property
-    def flag(self) -> Verdict | None:
-        """The verdict where a reader must be warned. All sentences of such a run have it."""
-        verdict = self.lines[0].sentence.verdict
-        return verdict if verdict in FLAGGED else None
 
 
 @dataclass(frozen=True)
@@ -74,6 +70,7 @@ class Layout:
 
     def __init__(self, report: Report) -> None:
         self._evidence: dict[str, ReportEvidence] = {e.id: e for e in report.evidence}
+        self._warnings = {verdict: label(report, verdict.value) for verdict in FLAGGED}
 
     def section(self, section: ReportSection) -> tuple[Piece, ...]:
         return self.pieces(section.blocks, section.sentences)
@@ -89,7 +86,11 @@ class Layout:
 
     def runs(self, sentences: Iterable[ReportSentence]) -> tuple[Run, ...]:
         groups = groupby(sentences, key=_shared)
-        return tuple(Run(tuple(Line(s, self.nodes(s)) for s in group)) for _, group in groups)
+        return tuple(self._run(group) for _, group in groups)
+
+    def _run(self, sentences: Iterable[ReportSentence]) -> Run:
+        lines = tuple(Line(s, self.nodes(s)) for s in sentences)
+        return Run(lines, self._warnings.get(lines[0].sentence.verdict, ""))
 
     def nodes(self, sentence: ReportSentence) -> tuple[Inline, ...]:
         lead, text = _split_lead(one_line(sentence.text))
@@ -126,9 +127,7 @@ class Layout:
         return Piece(
             "table",
             header=tuple(parse(c) for c in _padded(header, width)) if header or width > 1 else (),
-            rows=tuple(
-                Row(tuple(parse(c) for c in _padded(cells, width)), Run((Line(s, self.nodes(s)),))) for cells, s in rows
-            ),
+            rows=tuple(Row(tuple(parse(c) for c in _padded(cells, width)), self._run((s,))) for cells, s in rows),
         )
 
 

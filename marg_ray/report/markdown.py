@@ -35,7 +35,7 @@ def to_markdown(report: Report) -> str:
         *_head(report),
         *_summary(report, layout),
         *_contents(report),
-        *(p for section in report.sections for p in _section(section, layout)),
+        *(p for section in report.sections for p in _section(report, section, layout)),
         *_disagreements(report),
         *_unanswered(report),
         *_references(report),
@@ -55,20 +55,20 @@ def _head(report: Report) -> Iterator[str]:
     name, meaning = wording.status(report)
     yield f"> **{name}.** {escape(meaning)}"
     if nearest := wording.nearest_notice(report):
-        yield f"> **Nearest material.** {escape(nearest)}"
+        yield f"> **{wording.label(report, 'nearest')}.** {escape(nearest)}"
     if one_line(report.question) != report.title:
-        yield f"**Question:** {escape(one_line(report.question))}"
+        yield f"**{wording.label(report, 'question')}:** {escape(one_line(report.question))}"
 
 
 def _summary(report: Report, layout: Layout) -> Iterator[str]:
     if report.summary:
-        yield "## In brief"
+        yield f"## {wording.label(report, 'in_brief')}"
         yield from _pieces(layout.pieces(report.summary_blocks, report.summary))
 
 
 def _contents(report: Report) -> Iterator[str]:
     if len(report.sections) > 1:
-        yield "## Contents"
+        yield f"## {wording.label(report, 'contents')}"
         yield "\n".join(f"- [{escape(s.title)}](#{anchor(s)})" for s in report.sections)
 
 
@@ -80,14 +80,14 @@ def anchor(section: ReportSection) -> str:
 # ---- body
 
 
-def _section(section: ReportSection, layout: Layout) -> Iterator[str]:
+def _section(report: Report, section: ReportSection, layout: Layout) -> Iterator[str]:
     yield f'<a id="{anchor(section)}"></a>'
     yield f"## {_heading(literal(section.title))}"
     if section.quoted_only:
-        yield "*The passages found for this section, word for word:*"
+        yield f"*{wording.label(report, 'only_quotes')}*"
     yield from _pieces(layout.section(section))
     if section.gap:
-        yield f"*Not answered by the documents: {escape(section.gap)}*"
+        yield f"*{wording.label(report, 'unanswered')}: {escape(one_line(section.gap))}*"
 
 
 def _pieces(pieces: Sequence[Piece]) -> Iterator[str]:
@@ -146,14 +146,14 @@ def _runs(runs: Sequence[Run]) -> str:
             words = plain(line.nodes)
             text += gap_between(last, words) + inline_markdown(line.nodes)
             last = words
-        again = following is not None and not run.flag and not following.flag
+        again = following is not None and not run.warning and not following.warning
         text += "" if again and following.numbers == run.numbers else marks(run)
     return text
 
 
 def marks(run: Run) -> str:
     """E.g. " [1][3]"; a warning first where the sentence does not hold."""
-    warning = f" *({wording.VERDICT_NAMES[run.flag]})*" if run.flag else ""
+    warning = f" *({run.warning})*" if run.warning else ""
     space = "" if ends_wide(plain(run.lines[-1].nodes)) else " "
     return warning + (space + "".join(f"[{n}]" for n in run.numbers) if run.numbers else "")
 
@@ -199,7 +199,7 @@ def _disagreements(report: Report) -> Iterator[str]:
     evidence = {e.id: e for e in report.evidence}
     sources = {s.id: s for s in report.sources}
     numbers = {r.source: r.number for r in report.references}
-    yield "## Where the sources disagree"
+    yield f"## {wording.label(report, 'disagree')}"
     for box in report.contradictions:
         lines = [f"> **{escape(box.subject)}**{_box_note(box)}", ">"]
         for side in box.sides:
@@ -219,7 +219,7 @@ def _unanswered(report: Report) -> Iterator[str]:
     lines = [f"- **{escape(titles.get(g.section, g.section))}**: {escape(one_line(g.reason))}" for g in report.gaps]
     lines += [f"- {line_start(escape(one_line(u)))}" for u in report.unknowns]
     if lines:
-        yield "## Not answered by the documents"
+        yield f"## {wording.label(report, 'unanswered')}"
         yield "\n".join(lines)
 
 
@@ -227,11 +227,11 @@ def _references(report: Report) -> Iterator[str]:
     if not report.references:
         return
     sources = {s.id: s for s in report.sources}
-    yield "## References"
-    yield "\n".join(f"{r.number}. {reference(sources[r.source])}" for r in report.references)
+    yield f"## {wording.label(report, 'references')}"
+    yield "\n".join(f"{r.number}. {reference(report, sources[r.source])}" for r in report.references)
 
 
-def reference(source: ReportSource) -> str:
+def reference(report: Report, source: ReportSource) -> str:
     """One entry on one line: title with its link, where it was found, and the dates."""
     title, place = wording.source_title(source), wording.source_place(source)
     link = wording.source_link(source)
@@ -241,13 +241,13 @@ def reference(source: ReportSource) -> str:
         entry = code_span(place)
     else:
         entry = f"{line_start(escape(title))}, {code_span(place)}"
-    return f"{entry} ({escape(wording.source_dates(source))})"
+    return f"{entry} ({escape(wording.source_dates(report, source))})"
 
 
 def _checks(report: Report) -> Iterator[str]:
-    yield "## How this report was checked"
+    yield f"## {wording.label(report, 'checked')}"
     if report.verdict:
-        yield f"**{wording.STATUS_NAMES[report.status]}:** {escape(one_line(report.verdict))}"
+        yield f"**{wording.label(report, report.status.value)}:** {escape(one_line(report.verdict))}"
     if report.scores is not None:
         scores = report.scores.model_dump()
         names = " | ".join(name.capitalize() for name in scores)
@@ -270,5 +270,5 @@ def _notes(report: Report) -> Iterator[str]:
         where = f"{escape(titles[note.section])}: " if note.section in titles else ""
         lines.append(f"- {where}{line_start(escape(one_line(note.text)))}")
     if lines:
-        yield "## Notes"
+        yield f"## {wording.label(report, 'notes')}"
         yield "\n".join(lines)

@@ -7,27 +7,13 @@ from datetime import datetime
 
 from marg_ray.records import ReportStatus, SourceKind, Verdict, Zone
 from marg_ray.report.inline import web_address
+from marg_ray.report.labels import ENGLISH, labels
 from marg_ray.report.model import Report, ReportSource, Spent
 from marg_ray.report.text import is_blank
 from marg_ray.text import one_line
 
 EXTRACTIVE = "extractive"
 
-STATUS_NAMES = {
-    ReportStatus.PASSED: "Passed",
-    ReportStatus.QUALITY_WARNING: "Quality warning",
-    ReportStatus.INSUFFICIENT_EVIDENCE: "Insufficient evidence",
-    ReportStatus.BUDGET_STOPPED: "Stopped by its budget",
-    ReportStatus.CANCELLED: "Cancelled",
-}
-VERDICT_NAMES = {
-    Verdict.SUPPORTED: "supported",
-    Verdict.PARTIAL: "partly supported",
-    Verdict.UNSUPPORTED: "not supported",
-    Verdict.CONTRADICTED: "contradicted",
-    Verdict.NOT_FACTUAL: "nothing to check",
-    Verdict.NOT_CHECKED: "not checked",
-}
 KIND_NAMES = {
     SourceKind.WEB: "web page",
     SourceKind.LIBRARY: "library document",
@@ -36,13 +22,6 @@ KIND_NAMES = {
     SourceKind.DATABASE: "database",
     SourceKind.MCP: "tool answer",
 }
-_STATUS_TEXTS = {
-    ReportStatus.PASSED: "Every factual sentence was checked against the passages it cites.",
-    ReportStatus.QUALITY_WARNING: "This report did not pass its own check. Read it as a draft.",
-    ReportStatus.INSUFFICIENT_EVIDENCE: "The sources do not answer the question.",
-    ReportStatus.BUDGET_STOPPED: "A limit was reached before the report was finished; this is what had been written.",
-    ReportStatus.CANCELLED: "The run was cancelled; this is what had been written.",
-}
 
 
 def is_refusal(report: Report) -> bool:
@@ -50,23 +29,27 @@ def is_refusal(report: Report) -> bool:
     return report.status is ReportStatus.INSUFFICIENT_EVIDENCE and not report.sentences()
 
 
+def label(report: Report, key: str, **values: object) -> str:
+    """One of the report's own headings or notices, in its language."""
+    return labels(report.language)[key].format(**values)
+
+
 def disclosure(report: Report) -> tuple[str, str]:
-    """Who wrote this, as a bold lead and the rest of the sentence."""
-    read, cited = len(report.sources), len(report.references)
-    origin = f"{_count(read, 'source')} read, {cited} cited."
+    """Who wrote this, as a bold lead and the rest."""
+    origin = label(report, "sources", read=len(report.sources), cited=len(report.references))
     if report.model.split(":")[0] == EXTRACTIVE:
-        return "Composed without a language model", f"from verbatim quotations. {origin}"
-    return "AI-generated", f"by {report.model}. {origin} Each citation leads to the passage it rests on."
+        return label(report, "quoted"), f"{label(report, 'quoted_from')} {origin}"
+    by = label(report, "ai_by", model=one_line(report.model))
+    return label(report, "ai"), f"{by} {origin} {label(report, 'leads')}"
 
 
 def status(report: Report) -> tuple[str, str]:
     """The outcome's name, and what it means for a reader."""
     counts = verdict_counts(report)
-    bad = [f"{n} {VERDICT_NAMES[v]}" for v in (Verdict.UNSUPPORTED, Verdict.CONTRADICTED) if (n := counts[v])]
-    text = _STATUS_TEXTS[report.status]
-    if bad:
-        text += f" Of {_count(sum(counts.values()), 'sentence')}, {' and '.join(bad)}: they are marked."
-    return STATUS_NAMES[report.status], text
+    bad = (Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+    marked = ", ".join(f"{label(report, v.value)} ({counts[v]})" for v in bad if counts[v])
+    text = label(report, f"{report.status.value}_text")
+    return label(report, report.status.value), f"{text} {label(report, 'marked', list=marked)}" if marked else text
 
 
 def nearest_notice(report: Report) -> str:
@@ -74,9 +57,9 @@ def nearest_notice(report: Report) -> str:
     found = report.answerability
     if found is None or found.zone is Zone.ANSWER:
         return ""
-    text = "The sources do not state this directly. What follows is the nearest material in them."
+    text = label(report, "nearest_text")
     if found.missing_terms:
-        text += f" Found in no document: {', '.join(one_line(t) for t in found.missing_terms)}."
+        text += " " + label(report, "missing", terms=", ".join(one_line(t) for t in found.missing_terms))
     return text
 
 
@@ -87,7 +70,7 @@ def verdict_counts(report: Report) -> Counter[Verdict]:
 def check_summary(report: Report) -> str:
     """E.g. "41 sentences: 38 supported, 1 partly supported, 2 nothing to check"."""
     counts = verdict_counts(report)
-    named = ", ".join(f"{counts[v]} {VERDICT_NAMES[v]}" for v in Verdict if counts[v])
+    named = ", ".join(f"{counts[v]} {ENGLISH[v.value]}" for v in Verdict if counts[v])
     total = _count(sum(counts.values()), "sentence")
     return f"{total}: {named}" if named else total
 
@@ -129,9 +112,10 @@ def source_place(source: ReportSource) -> str:
     return KIND_NAMES[source.kind] if is_blank(place) else place
 
 
-def source_dates(source: ReportSource) -> str:
-    published = f"published {one_line(source.published)}, " if source.published else ""
-    return f"{published}read {day(source.fetched_at)}"
+def source_dates(report: Report, source: ReportSource) -> str:
+    read = label(report, "read", date=day(source.fetched_at))
+    published = one_line(source.published)
+    return f"{label(report, 'published', date=published)}, {read}" if published else read
 
 
 def source_link(source: ReportSource) -> str:

@@ -33,6 +33,7 @@ from marg_ray.report.assemble import ReportInputs, build_report
 from marg_ray.report.html import to_html
 from marg_ray.report.inline import code_span, escape, line_start, parse, plain
 from marg_ray.report.inline import to_markdown as inline_markdown
+from marg_ray.report.labels import ENGLISH, LANGUAGES, labels
 from marg_ray.report.markdown import to_markdown
 from marg_ray.report.model import Report
 from marg_ray.report.refusal import refusal_text
@@ -115,7 +116,7 @@ def test_the_parts_stand_in_order() -> None:
 
 
 def test_disclosure_names_the_model_or_says_that_there_was_none() -> None:
-    assert "**AI-generated** by openai:gpt-test. 6 sources read, 5 cited." in to_markdown(build_report(inputs()))
+    assert "**AI-generated** by openai:gpt-test. Sources read: 6, cited: 5." in to_markdown(build_report(inputs()))
     assert "**Composed without a language model** from verbatim quotations." in to_markdown(
         build_report(inputs(model="extractive"))
     )
@@ -358,6 +359,32 @@ def test_quoted_words_are_shown_letter_by_letter(lead: str) -> None:
     assert any("Use *args and __init__ or $x$ [sic]" in p for p in paragraphs(to_markdown(report)))
     assert "Use *args and __init__ or $x$ [sic]" in " ".join(re.sub("<[^>]+>", "", to_html(report)).split())
     assert ("<strong>Calls.</strong>" in to_html(report)) is bool(lead)
+
+
+PLACES = re.compile(r"\{\w+\}")
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_labels_of_every_language_have_the_same_places(code: str) -> None:
+    assert set(labels(code)) == set(ENGLISH)
+    for key, text in labels(code).items():
+        assert sorted(PLACES.findall(text)) == sorted(PLACES.findall(ENGLISH[key])), key
+        assert text.strip()
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_headings_follow_the_reports_language(code: str) -> None:
+    report = build_report(inputs()).model_copy(update={"language": code})
+    own = labels(code)
+    names = [text for tag, text in headings(to_markdown(report)) if tag == "h2"]
+    for key in ("in_brief", "contents", "disagree", "unanswered", "references", "checked", "notes"):
+        assert own[key] in names
+    html = to_html(report)
+    assert all(own[key] in html for key in ("in_brief", "quality_warning", "contradicted", "nearest"))
+
+
+def test_a_language_without_labels_has_english_ones() -> None:
+    assert labels("eo") is labels("en-GB") is ENGLISH
 
 
 def test_a_verdict_of_every_kind_is_counted() -> None:
