@@ -179,7 +179,7 @@ def _markdown(node: Inline) -> str:
         case "code":
             return code_span(node.text)
         case "formula":
-            return f"${node.text}$"
+            return code_span(node.text) if "$" in node.text else f"${node.text}$"
         case "emphasis":
             return f"*{to_markdown(node.children)}*"
         case "strong":
