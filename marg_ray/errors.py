@@ -26,7 +26,7 @@ no tables. Constructor arguments equal `args`, so that every error crosses a pro
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class MargError(Exception):
@@ -106,10 +106,11 @@ class StaleEpoch(StoreConflict):
 
 
 class ModelError(MargError):
-    """The model side failed."""
+    """The model side failed. `spent` is the `Usage` of the answers that came before it did, where there were any."""
 
     http_status = 502
     exit_code = 5
+    spent: Any = None
 
 
 class ModelUnavailable(ModelError):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, cast
 
-from marg_ray.errors import ContextOverflow, OutputCut, ParseError
+from marg_ray.errors import ContextOverflow, ModelError, OutputCut, ParseError
 from marg_ray.models import replies
 from marg_ray.models.client import Call, ModelTask, OutT, Reply
 from marg_ray.models.endpoints import Endpoint
@@ -54,7 +54,8 @@ class OpenAIModel:
         self.exchange = Exchange(endpoint, settings, sleep=sleep, clock=clock)
         self.window = settings.context_tokens  # may shrink when the server names a smaller one
         self.reasons = False  # the model was seen to think before it answers
-        self._clock = clock
+        self.opens_inside = False  # ... in a block whose beginning is not part of the answer
+        self.clock = clock
 
     @property
     def name(self) -> str:
@@ -106,11 +107,11 @@ class _Conversation(Generic[OutT]):
     notes: list[Note] = field(default_factory=list)
 
     async def run(self) -> Reply[OutT]:
-        task = self.packed.task
-        if task.output is FreeText:
-            output = cast(OutT, await self._prose())
-        else:
-            output = await self._object()
+        try:
+            output = cast(OutT, await self._prose()) if self.packed.task.output is FreeText else await self._object()
+        except ModelError as exc:
+            exc.spent = self.usage
+            raise
         return Reply(
             output=output,
             usage=self.usage,
@@ -147,7 +148,7 @@ class _Conversation(Generic[OutT]):
         room, messages = self.model.room(task), self.packed.prompt.messages()
         complaint = ""
         for tries in range(1 + self.model.settings.parse_retries):
-            deltas = _Batched(self.call.on_delta, self.model._clock)
+            deltas = self._batched(self.call.on_delta)
             answer = await self._ask(messages, room, first=tries == 0, deltas=deltas)
             await deltas.flush()
             try:
@@ -167,7 +168,7 @@ class _Conversation(Generic[OutT]):
         """The text with its continuation. A cut that only we suspect is no fault where nothing follows."""
         shown: Message = {"role": "assistant", "content": text}
         messages = [*self.packed.prompt.messages(), shown, {"role": "user", "content": _GO_ON}]
-        deltas = _Batched(self.call.on_delta if admitted else None, self.model._clock)
+        deltas = self._batched(self.call.on_delta if admitted else None)
         answer = await self._ask(messages, self.model.room(self.packed.task), first=False, deltas=deltas)
         await deltas.flush()
         more = replies.answer_text(answer.text)
@@ -197,6 +198,7 @@ class _Conversation(Generic[OutT]):
         )
         answer = await model.exchange.ask(ask, deltas if deltas is not None and deltas.heard else None)
         estimated = sum(estimate_tokens(m["content"]) for m in messages)
+        model.opens_inside = model.opens_inside or replies.opens_inside_reasoning(answer.text)
         model.reasons = model.reasons or answer.reasoned or "</think>" in answer.text
         self._count(answer, estimated)
         return answer
@@ -244,9 +246,9 @@ def _corrected(messages: list[Message], answer: Answer, complaint: str) -> list[
 class _Batched:
     """Passes a stream on about ten times a second, without the model's reasoning."""
 
-    def __init__(self, on_delta: Deltas | None, clock: Callable[[], float]) -> None:
+    def __init__(self, on_delta: Deltas | None, clock: Callable[[], float], *, inside: bool) -> None:
         self._on_delta, self._clock = on_delta, clock
-        self._visible = replies.VisibleText()
+        self._visible = replies.VisibleText(inside=inside)
         self._waiting: list[str] = []
         self._sent = clock()
 

@@ -66,6 +66,12 @@ def answer_text(content: str) -> str:
     return _SPECIAL.sub("", text).strip()
 
 
+def opens_inside_reasoning(content: str) -> bool:
+    """Whether the content begins in the middle of a reasoning block."""
+    end, start = _REASONING_END.search(content), _REASONING_START.search(content)
+    return end is not None and (start is None or end.start() < start.start())
+
+
 def whole_sentences(markdown: str) -> str:
     """The text up to its last finished sentence, list entry or table row; empty where there is none."""
     head, _, tail = markdown.rstrip().rpartition("\n")
@@ -260,11 +266,14 @@ def _is_json(text: str) -> bool:
 
 
 class VisibleText:
-    """Lets the pieces of a streamed answer through, without reasoning blocks."""
+    """Lets the pieces of a streamed answer through, without reasoning blocks.
 
-    def __init__(self) -> None:
+    `inside` is set for models whose prompt template opens the block, so that only its end is in the answer.
+    """
+
+    def __init__(self, *, inside: bool = False) -> None:
         self._held = ""
-        self._inside = False
+        self._inside = inside
 
     def feed(self, piece: str) -> str:
         """What may be shown now. A letter that could begin a tag is held back until it is known."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
+from uuid import uuid4
 
-from marg_ray.errors import ContextOverflow, ModelUnavailable, OutputCut, ParseError
+from marg_ray.errors import BudgetExceeded, ContextOverflow, ModelError, ModelUnavailable, OutputCut, ParseError
 from marg_ray.grounding.snapshots import Document
 from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply, Tier
 from marg_ray.models.prompting import estimate_tokens
@@ -78,13 +80,26 @@ class MeteredModel:
             made.append(await self._model.run(task, call))
             return dump(made[0]), made[0].usage
 
-        settled = await paid(self._ledger, key, make, self._estimate(task))
+        try:
+            settled = await paid(self._ledger, key, make, self._estimate(task))
+        except ModelError as exc:
+            await self._count(key, exc.spent)
+            raise
         if made:
             return made[0]
         reply = replace(load(task, settled.result), usage=settled.usage)
         if call.on_delta is not None and isinstance(reply.output, FreeText):
             await call.on_delta(reply.output.markdown)
         return reply
+
+    async def _count(self, key: CallKey, spent: Usage | None) -> None:
+        """Enter what a failed call cost under a key of its own, so that the call itself may be asked again."""
+        if spent is None or not spent.calls:
+            return
+        once = CallKey.of(key.session_id, "model", key.role, key.key, "failed", uuid4().hex, task_id=key.task_id)
+        with suppress(BudgetExceeded):  # then the session is over its limit anyway
+            await self._ledger.begin(once, spent)
+            await self._ledger.end(once, "", spent)
 
 
 def dump(reply: Reply[Any]) -> str:
@@ -143,11 +158,14 @@ class FallbackModel:
             if failed:
                 text = f"{model.name} answered for {self.name}, which was unavailable: {failed[0].reason}"
                 note = Note(kind="model_fallback", text=text, section=call.section)
-                return replace(reply, notes=(*reply.notes, note))
+                usage = reply.usage + _spent(*failed)
+                return replace(reply, notes=(*reply.notes, note), usage=usage)
             return reply
         if len(failed) == 1:
             raise failed[0]
-        raise ModelUnavailable(" and ".join(e.endpoint for e in failed), "; ".join(e.reason for e in failed))
+        none = ModelUnavailable(" and ".join(e.endpoint for e in failed), "; ".join(e.reason for e in failed))
+        none.spent = _spent(*failed)
+        raise none
 
 
 class TieredModel:
@@ -174,6 +192,14 @@ class TieredModel:
             if model is not self._fast or self._fast is self._strong:
                 raise
             text = f"{task.template} was given to {self._strong.name}, because {model.name} failed: {exc}"
-            reply = await self._strong.run(task, call)
+            try:
+                reply = await self._strong.run(task, call)
+            except ModelError as second:
+                second.spent = _spent(exc, second)
+                raise
             note = Note(kind="tier_raised", text=text, section=call.section)
-            return replace(reply, notes=(*reply.notes, note))
+            return replace(reply, notes=(*reply.notes, note), usage=reply.usage + _spent(exc))
+
+
+def _spent(*errors: ModelError) -> Usage:
+    return sum((e.spent for e in errors if e.spent), Usage())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from marg_ray.errors import BudgetExceeded, ModelUnavailable, ParseError
@@ -77,6 +79,18 @@ class TestMetered:
         assert len(ledger.given_back) == 1
         assert (await model.run(samples.rewrite_query(), CALL)).output.query == "q"
 
+    async def test_what_a_failed_call_cost_is_counted(self) -> None:
+        ledger = MemoryLedger()
+        failed = ParseError("make_plan", "no title", 4)
+        failed.spent = Usage(calls=4, tokens_in=400)
+        again = pickle.loads(pickle.dumps(failed))  # as it comes from another process
+        model = MeteredModel(ScriptedModel([again, again]), ledger)
+        for _ in range(2):
+            with pytest.raises(ParseError):
+                await model.run(samples.make_plan(), CALL)
+        assert [usage for _, usage in ledger.settled.values()] == [failed.spent] * 2
+        assert len(ledger.given_back) == 2
+
     async def test_a_spent_budget_asks_no_model(self) -> None:
         inner = CannedModel()
         with pytest.raises(BudgetExceeded):
@@ -150,8 +164,11 @@ class TestTiers:
         assert model.name == "s + f + c"
 
     async def test_what_fast_cannot_do_strong_tries(self) -> None:
-        model = TieredModel(ScriptedModel([ParseError("make_plan", "no title", 4)], name="f"), CannedModel(name="s"))
+        failed = ParseError("make_plan", "no title", 4)
+        failed.spent = Usage(calls=4)
+        model = TieredModel(ScriptedModel([failed], name="f"), CannedModel(name="s"))
         reply = await model.run(samples.make_plan(), CALL)
+        assert reply.usage.calls == 5
         assert reply.model == "s"
         (note,) = reply.notes
         assert note.kind == "tier_raised"

@@ -331,6 +331,7 @@ class TestUnusableReplies:
         with pytest.raises(ParseError, match="sections: Field required") as caught:
             await make().run(samples.make_plan(), CALL)
         assert (caught.value.tries, len(server.requests)) == (4, 4)
+        assert caught.value.spent.calls == 4
 
     async def test_roles_alternate_after_an_empty_answer(self, server: SimulatedLLM, make: Make) -> None:
         server.replies.append(completion(""))

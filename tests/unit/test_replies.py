@@ -21,6 +21,7 @@ from marg_ray.models.replies import (
     check,
     ends_mid_sentence,
     join,
+    opens_inside_reasoning,
     read,
     whole_sentences,
 )
@@ -321,6 +322,13 @@ class TestVisibleText:
             shown += visible.feed(text[at : at + size])
             at += size
         assert shown + visible.rest() == "Sure. It rose [1] by <5 %.\n"
+
+    def test_a_block_opened_in_the_prompt_stays_hidden(self) -> None:
+        assert opens_inside_reasoning("secret </think> It rose.")
+        assert not opens_inside_reasoning("<think>secret</think> It rose.")
+        assert not opens_inside_reasoning("It rose.")
+        visible = VisibleText(inside=True)
+        assert visible.feed("secret </thi") + visible.feed("nk>It rose.") + visible.rest() == "It rose."
 
     def test_an_answer_without_tags_passes_at_once(self) -> None:
         assert VisibleText().feed("It rose.") == "It rose."
