@@ -89,9 +89,8 @@ async def run(folders: dict[str, Path], home: Path) -> list[Asked]:
         report = await library.refresh(parse, on_progress=show)
         took = time.perf_counter() - began
         await library.search("warm", 1)
-        print(
-            f"\r{name}: {report.documents} documents, {report.passages} passages, {report.embedded} embedded in {took:.0f} s"
-        )
+        size = f"{report.documents} documents, {report.passages} passages"
+        print(f"\r{name}: {size}, {report.embedded} embedded in {took:.0f} s")
         asked += await ask(library, name, questions[name])
     return asked
 
