@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -58,7 +59,7 @@ class Critic:
         return ReviewDone(task_id=task.id, review=review, usage=reply.usage, notes=reply.notes)
 
 
-def _text(judged: Judged, numbers: dict[str, tuple[int, ...]]) -> SectionText:
+def _text(judged: Judged, numbers: Mapping[str, tuple[int, ...]]) -> SectionText:
     assert judged.draft is not None
     counts = Counter(v.verdict for v in judged.grounding.verdicts) if judged.grounding else Counter()
     words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())

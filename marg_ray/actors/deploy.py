@@ -285,7 +285,7 @@ def connect(settings: Settings) -> None:
     if ray.is_initialized():
         return
     address = settings.runtime.ray_address or None
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address:
         ray.init(address=address, namespace=_namespace(settings), **quiet)
     else:

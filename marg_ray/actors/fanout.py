@@ -154,7 +154,7 @@ class Units:
                 task_id=task.id, section=task.section, location=task.hit.location, status="unavailable", reason=str(exc)
             )
         asked = (task.title, *task.queries)
-        spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words)
+        spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words, offload=self.offload)
         ask = ExtractClaims(
             question=task.question,
             section_title=task.title,

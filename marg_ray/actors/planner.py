@@ -30,7 +30,8 @@ class Planner:
     async def handle(self, task: Task) -> Message:
         assert isinstance(task, PlanTask)
         request = task.request
-        language = request.language or await self.offload(detect, request.question)
+        spoken: str = await self.offload(detect, request.question)
+        language = request.language or spoken
         limit = SECTIONS[request.depth] if task.answerability.zone is not Zone.NEAREST else NEAREST_SECTIONS
         ask = MakePlan(
             question="\n".join((request.question, *task.rejections)),
