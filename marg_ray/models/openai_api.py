@@ -186,6 +186,9 @@ class _Conversation(Generic[OutT]):
         self.notes.append(Note(kind="output_cut", text=said, section=self.call.section))
         return FreeText(markdown=kept, incomplete=True)
 
+    def _batched(self, on_delta: Deltas | None) -> _Batched:
+        return _Batched(on_delta, self.model.clock, inside=self.model.opens_inside)
+
     async def _ask(self, messages: list[Message], room: int, *, first: bool, deltas: _Batched | None = None) -> Answer:
         task, model = self.packed.task, self.model
         ask = Ask(
