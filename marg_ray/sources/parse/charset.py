@@ -34,6 +34,7 @@ _LANG = re.compile(rb"""<html[^>]{0,300}?lang\s*=\s*["']?([A-Za-z]{2})""", re.I)
 _TAG = re.compile(rb"(?is)<(script|style)\b.{0,200000}?</\1\s*>|<[^>]{0,2000}>")
 _META_WINDOW = 1 << 20
 _SAMPLE = 100_000
+FEW = 6  # bytes above ASCII that prove no East Asian set
 _UTF8_MULTI = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _CJK_SETS = ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949")
 _BY_LANGUAGE = {
@@ -144,7 +145,8 @@ def _agreeing(body: bytes, label: str) -> str | None:
     try:
         if label == "cp1252":
             text = _cp1252(body)
-            return text if _plausible(text) else None
+            # It is what servers say of everything: not taken for languages that need another Latin set.
+            return text if _plausible(text) and not _other_latin(text) else None
         text = body.decode(label, "replace")
     except (LookupError, UnicodeError, ValueError):
         return None
@@ -179,10 +181,9 @@ def _guess(body: bytes, labels: list[str], *, html: bool) -> Decoded:
         except UnicodeDecodeError:
             continue
     western = _cp1252(prose)
-    if high * 4 <= plain:
-        for charset in _BY_LANGUAGE.get(language_of(western), ()) if not language else ():
-            if charset in _LATIN:
-                return Decoded(body.decode(charset, "replace"), charset, guessed=True)
+    if high * 4 <= plain or high < FEW:
+        if charset := _other_latin(western):
+            return Decoded(body.decode(charset, "replace"), charset, guessed=True)
         if _plausible(western):
             return Decoded(_cp1252(body), "cp1252", guessed=True)
     if found := _cjk(prose) or _normalizer(prose):
@@ -190,6 +191,12 @@ def _guess(body: bytes, labels: list[str], *, html: bool) -> Decoded:
     if labels:
         return Decoded(body.decode(labels[0], "replace"), labels[0], guessed=True)
     return Decoded(_cp1252(body), "cp1252", guessed=True)
+
+
+def _other_latin(western: str) -> str:
+    """The set of a Latin-written language that Western European letters do not serve, "" for all others."""
+    sample = western[:_SAMPLE]
+    return next((c for c in _BY_LANGUAGE.get(language_of(sample), ()) if c in _LATIN), "")
 
 
 def _cjk(prose: bytes) -> str | None:

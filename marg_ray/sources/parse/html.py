@@ -14,7 +14,7 @@ from typing import Any
 from marg_ray.errors import Unreadable
 from marg_ray.sources.parse import sniff
 from marg_ray.sources.parse.blocks import Block, Kind, Parsed
-from marg_ray.sources.parse.html_blocks import BlockWalk, Placed
+from marg_ray.sources.parse.html_blocks import BlockWalk, Placed, drop_marks
 from marg_ray.sources.parse.html_head import Head, read_head
 from marg_ray.sources.parse.html_walls import wall
 from marg_ray.text import clean_text, one_line
@@ -32,6 +32,7 @@ _RIGHTS = re.compile(r"(?i)\s*(?:copyright\b|©|all rights reserved)")
 FULL_ELEMENTS = 8_000  # of a page that trafilatura compares by all its methods
 MAX_ELEMENTS = 25_000  # beyond it trafilatura takes many seconds, and a page is a whole document anyway
 NGRAM = 4
+CONVERTED = 50  # words that trafilatura must find for its own tree to be taken
 MATCHED = 0.6  # share of a block's word runs that trafilatura's text has
 
 
@@ -44,6 +45,7 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     markup = _XML_DECLARATION.sub("", clean_text(markup.translate(_C1)))
     tree = _tree(markup, name)
     head = read_head(tree, name)
+    drop_marks(tree)
     body = tree.find("body") if tree.find("body") is not None else tree
     placed = BlockWalk().walk(_main_container(body))
     if not _enough(placed):
@@ -54,7 +56,7 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     manual = _is_manual(tree, body, placed)
     elements = sum(1 for _ in body.iter())
     if not manual and elements <= MAX_ELEMENTS:
-        blocks = _article(markup, placed, fast=elements > FULL_ELEMENTS) or blocks
+        blocks = _article(tree, placed, fast=elements > FULL_ELEMENTS) or blocks
     elif not manual:
         blocks = _readable([p.block for p in placed if p.links < 0.5]) or blocks
     promised_pdf = sniff.PDF in (sniff.media_type_of(name), media_type.partition(";")[0].strip().lower())
@@ -141,12 +143,12 @@ def _is_manual(tree: Any, body: Any, placed: Sequence[Placed]) -> bool:
 # -- which blocks are the main text --------------------------------------------------------------------------
 
 
-def _article(markup: str, placed: Sequence[Placed], *, fast: bool) -> list[Block]:
+def _article(tree: Any, placed: Sequence[Placed], *, fast: bool) -> list[Block]:
     """The blocks that trafilatura takes for the main text; [] where it finds none."""
     import trafilatura
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
-    document = trafilatura.bare_extraction(markup, include_comments=False, fast=fast)
+    document = trafilatura.bare_extraction(tree, include_comments=False, fast=fast)
     text = (getattr(document, "text", None) or "") if document is not None else ""
     wanted = _WORD.findall(text.lower())
     if len(wanted) < 5:
@@ -162,7 +164,7 @@ def _article(markup: str, placed: Sequence[Placed], *, fast: bool) -> list[Block
     have = _runs(
         _WORD.findall(" ".join(p.shown or p.block.text for p, k in zip(placed, keep, strict=True) if k).lower())
     )
-    if len(runs & have) < 0.7 * len(runs):
+    if len(runs & have) < 0.7 * len(runs) and len(wanted) > CONVERTED:
         return _converted(document)  # the text lies where no walk finds it, such as in the page's data
     return blocks
 

@@ -8,105 +8,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from marg_ray.sources.parse.blocks import Block, Kind, table_rows
+from marg_ray.sources.parse.html_tables import ADMONITION, cell_rows, is_layout, named_grid
 from marg_ray.sources.parse.plain import read_plain
 
-_SKIPPED = frozenset(
-    [
-        "script",
-        "style",
-        "noscript",
-        "template",
-        "svg",
-        "head",
-        "nav",
-        "iframe",
-        "object",
-        "embed",
-        "applet",
-        "canvas",
-        "audio",
-        "video",
-        "button",
-        "input",
-        "select",
-        "textarea",
-        "map",
-        "area",
-        "dialog",
-        "menu",
-        "link",
-        "meta",
-        "rp",
-        "rt",
-        "datalist",
-    ]
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_SKIPPED = _names(
+    "script style noscript template svg head nav iframe object embed applet canvas audio video button input select "
+    "textarea map area dialog menu link meta rp rt datalist"
 )
-_BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "center",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "html",
-        "li",
-        "main",
-        "ol",
-        "p",
-        "pre",
-        "search",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-        "caption",
-        "legend",
-        "optgroup",
-        "option",
-        "listing",
-        "xmp",
-        "plaintext",
-    ]
+_BLOCKS = _names(
+    "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer "
+    "form h1 h2 h3 h4 h5 h6 header hr html legend li listing main ol option optgroup p plaintext pre search section "
+    "summary table tbody td tfoot th thead tr ul xmp"
 )
-_SKIPPED_ROLES = frozenset(
-    [
-        "navigation",
-        "search",
-        "contentinfo",
-        "menu",
-        "menubar",
-        "dialog",
-        "alertdialog",
-        "doc-toc",
-        "doc-index",
-        "tablist",
-    ]
-)
+_SKIPPED_ROLES = _names("navigation search contentinfo menu menubar dialog alertdialog doc-toc doc-index tablist")
 # Class and id words of what surrounds a text on its page. Whole words between separators.
 _FURNITURE = re.compile(
     r"(?i)(?:^|[\s_-])(?:nav(?:bar|header|footer|igation|links?|box|_?menu)?|menu|breadcrumbs?|side-?bar|sphinxsidebar"
@@ -118,7 +37,7 @@ _FURNITURE = re.compile(
     r"|page-?num(?:ber)?|pagebreak|fn-backref|footnote-back(?:ref)?|reference-backlink|visually-?hidden|sr-only|screen-reader-text"
     r"|ads?)(?=$|[\s_-])"
 )
-_NEVER_FURNITURE = frozenset(("html", "body", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code"))
+_NEVER_FURNITURE = _names("html body main article h1 h2 h3 h4 h5 h6 pre code")
 _HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 _MARK = re.compile(
     r"^\s*[\[(]?\s*(?:\d{1,4}|[a-z]|[*†‡§]|note \d+|update|edit|citation needed|when\?|who\?|which\?)\s*[\])]?\s*$",
@@ -126,7 +45,6 @@ _MARK = re.compile(
 )
 _NOTE_TARGET = re.compile(r"(?i)#(?:cite|fn|ftn|foot|note|ref|id|end|_ftn|r)[-_]?")
 _CAPTION = re.compile(r"\s*(?:Table|Figure|Tabelle|Abbildung|Tableau) \d[\d.]*[.:] \S")
-_ADMONITION = re.compile(r"(?i)^\[?(?:note|warning|caution|tip|important|danger|hint)\]?$")
 MAX_DEPTH = 200
 MAX_BLOCKS = 200_000
 
@@ -203,8 +121,6 @@ class BlockWalk:
             self._flush()
         elif tag == "math":
             self._add(child.get("alttext") or child.text_content())
-        elif tag in ("sup", "a", "span") and _is_mark(child, tag):
-            return
         else:
             self._inline(child, depth + 1, linked=linked or tag == "a")
 
@@ -279,23 +195,20 @@ class BlockWalk:
         if caption is not None:
             self._child(caption, depth + 1, linked=False)
             self._flush()
-        rows = list(_table_cells(table))
-        if _is_layout(table, rows):
-            self._layout(table, rows, depth)
+        rows = cell_rows(table)
+        if is_layout(table, rows):
+            self._layout(rows, depth)
             return
-        grid = _grid(rows)
-        header = _header_depth(table, rows)
-        if header > 1:
-            grid = [_merged(grid[:header]), *grid[header:]]
+        grid, header = named_grid(table, rows, _cell_text)
         links = _link_share(table)
-        for block in table_rows(grid, header=header > 0):
+        for block in table_rows(grid, header=header):
             shown = re.sub(r"(?:^|; )[^:;]{1,80}: ", " ", block.text) if header else block.text
             self._out.append(Placed(replace(block, term=self._term), links, shown))
 
-    def _layout(self, table: Any, rows: list[list[Any]], depth: int) -> None:
+    def _layout(self, rows: list[list[Any]], depth: int) -> None:
         """A table used to place things: its cells are read one after the other."""
         cells = [c for row in rows for c in row]
-        lead = next((c for c in cells if c.tag == "th" and _ADMONITION.match(c.text_content().strip())), None)
+        lead = next((c for c in cells if c.tag == "th" and ADMONITION.match(c.text_content().strip())), None)
         for cell in cells:
             if cell is lead:
                 continue
@@ -323,11 +236,20 @@ class BlockWalk:
         return tag not in ("div", "section", "table", "form") or _length(element) * 2 < self._total
 
 
+def drop_marks(root: Any) -> None:
+    """Take footnote marks, heading anchors and editing links out of the tree; the text around them stays."""
+    for element in list(root.iter("sup", "a", "span")):
+        if element.getparent() is not None and _is_mark(element, element.tag):
+            element.drop_tree()
+
+
 def _is_mark(element: Any, tag: str) -> bool:
     """A footnote or reference mark, or a wiki's editing mark: artefacts of the page, not of the text."""
     classes = (element.get("class") or "").lower()
     if "footnote-ref" in classes or "footnote-reference" in classes or "noteref" in classes or classes == "reference":
         return len(element.text_content()) < 40 and (tag != "a" or _MARK.match(element.text_content()) is not None)
+    if "editsection" in classes or "headerlink" in classes:
+        return True
     if tag == "sup":
         text = element.text_content()
         link = element.find(".//a")
@@ -364,96 +286,8 @@ def _flat(dl: Any) -> Iterator[Any]:
             yield from _flat(child)
 
 
-def _table_cells(table: Any) -> Iterator[list[Any]]:
-    for section in table:
-        if section.tag == "tr":
-            yield [c for c in section if c.tag in ("td", "th")]
-        elif section.tag in ("thead", "tbody", "tfoot"):
-            for tr in section:
-                if tr.tag == "tr":
-                    yield [c for c in tr if c.tag in ("td", "th")]
-
-
-def _is_layout(table: Any, rows: list[list[Any]]) -> bool:
-    """Whether a table places things on the page rather than relating figures."""
-    cells = [c for row in rows for c in row]
-    if table.get("role") in ("presentation", "none") or not cells:
-        return True
-    if table.find(".//table") is not None:
-        return True
-    width = max(len(row) for row in rows)
-    if width < 2 or (len(rows) == 1 and not any(c.tag == "th" for c in cells)):
-        return True
-    if len(cells) <= 4 and any(c.tag == "th" and _ADMONITION.match(c.text_content().strip()) for c in cells):
-        return True
-    texts = [len(c.text_content()) for c in cells]
-    if sum(texts) > 500 * len(cells) or table.find(".//h2") is not None:
-        return True
-    # Line numbers beside code.
-    return len(cells) == 2 and table.find(".//pre") is not None
-
-
-def _grid(rows: list[list[Any]]) -> list[list[str]]:
-    """Cell texts with spans filled in: a cell that spans rows is repeated in each."""
-    grid: list[list[str]] = []
-    hanging: dict[int, tuple[int, str]] = {}
-    for row in rows:
-        out: list[str] = []
-        for cell in row:
-            while len(out) in hanging:
-                out.append(_hang(hanging, len(out)))
-            text = _cell_text(cell)
-            columns, down = _span(cell, "colspan"), _span(cell, "rowspan")
-            for i in range(columns):
-                if down > 1:
-                    hanging[len(out)] = (down - 1, text if i == 0 else "")
-                out.append(text if i == 0 else "")
-        while len(out) in hanging:
-            out.append(_hang(hanging, len(out)))
-        grid.append(out)
-    return grid
-
-
-def _hang(hanging: dict[int, tuple[int, str]], column: int) -> str:
-    left, text = hanging[column]
-    if left <= 1:
-        del hanging[column]
-    else:
-        hanging[column] = (left - 1, text)
-    return text
-
-
-def _span(cell: Any, name: str) -> int:
-    value = (cell.get(name) or "1").strip()
-    return max(1, min(int(value), 60)) if value.isascii() and value.isdigit() else 1
-
-
 def _cell_text(cell: Any) -> str:
     return " ".join(p.block.text for p in BlockWalk(furniture=False).walk(cell))
-
-
-def _header_depth(table: Any, rows: list[list[Any]]) -> int:
-    """How many of the first rows name the columns."""
-    head = table.find("thead")
-    if head is not None:
-        return min(sum(1 for tr in head if tr.tag == "tr"), len(rows) - 1, 3)
-    depth = 0
-    for row in rows[:3]:
-        if row and all(c.tag == "th" for c in row):
-            depth += 1
-        else:
-            break
-    return min(depth, len(rows) - 1)
-
-
-def _merged(rows: list[list[str]]) -> list[str]:
-    """Stacked column names as one: "Output" above "2021" becomes "Output 2021"."""
-    width = max(len(r) for r in rows)
-    names = []
-    for i in range(width):
-        seen = [r[i] for r in rows if i < len(r) and r[i]]
-        names.append(" ".join(dict.fromkeys(seen)))
-    return names
 
 
 def _length(element: Any) -> int:

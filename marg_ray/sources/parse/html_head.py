@@ -66,9 +66,9 @@ def _published(tree: Any, metas: dict[str, str], name: str) -> str:
         if "ld+json" in (script.get("type") or "") and (date := _linked_data(script.text or "")):
             return date
     for time in tree.iter("time"):
-        if time.get("pubdate") is not None or (time.get("itemprop") or "").lower() == "datepublished":
-            if date := _iso(time.get("datetime") or ""):
-                return date
+        said = time.get("pubdate") is not None or (time.get("itemprop") or "").lower() == "datepublished"
+        if said and (date := _iso(time.get("datetime") or "")):
+            return date
     m = _URL_DATE.search(name)
     return "-".join(m.groups()) if m else ""
 

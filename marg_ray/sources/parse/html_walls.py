@@ -16,29 +16,36 @@ SHORT = 120  # words; a wall has fewer
 VERY_SHORT = 40
 
 _NOT_FOUND = re.compile(
-    r"(?i)\b404\b|(?:page|file|site|article|url|content|document)s?\b.{0,30}\b(?:not (?:be )?found|(?:does not|doesn.t|no longer) exists?"
-    r"|(?:is|are|was) (?:gone|missing|no longer available|unavailable|not available))|\bnot found\b|seite (?:wurde )?nicht gefunden"
-    r"|page (?:introuvable|non trouv)|p[aá]gina no (?:encontrada|existe)|pagina non trovata|页面不存在|找不到(?:页面|网页)"
-    r"|ページが見つかりません|страница не найдена|we can.?t find (?:that|the|this) page"
+    r"(?i)\b404\b|\bnot found\b|we can.?t find (?:that|the|this) page"
+    r"|(?:page|file|site|article|url|content|document)s?\b.{0,30}\b(?:not (?:be )?found"
+    r"|(?:does not|doesn.t|no longer) exists?"
+    r"|(?:is|are|was) (?:gone|missing|no longer available|unavailable|not available))"
+    r"|seite (?:wurde )?nicht gefunden|page (?:introuvable|non trouv)|p[aá]gina no (?:encontrada|existe)"
+    r"|pagina non trovata|页面不存在|找不到(?:页面|网页)|ページが見つかりません|страница не найдена"
 )
 _ROBOT = re.compile(
-    r"(?i)\b(?:not a (?:ro)?bot|are you (?:a )?human|you are (?:a )?human|verify(?:ing)? (?:that )?you|prove (?:that )?you"
-    r"|human verification|security check|captcha|unusual traffic|checking (?:your browser|that you|if the site)|just a moment"
-    r"|attention required|ddos protection|access (?:to this page )?(?:has been |is )?denied|you have been blocked"
-    r"|bot (?:check|detection)|pardon our interruption|request blocked|ray id)"
+    r"(?i)\b(?:not a (?:ro)?bot|are you (?:a )?human|you are (?:a )?human|verify(?:ing)? (?:that )?you"
+    r"|prove (?:that )?you|human verification|security check|captcha|unusual traffic"
+    r"|checking (?:your browser|that you|if the site)|just a moment|attention required|ddos protection"
+    r"|access (?:to this page )?(?:has been |is )?denied|you have been blocked|bot (?:check|detection)"
+    r"|pardon our interruption|request blocked|ray id)"
 )
 _SIGN_IN = re.compile(
-    r"(?i)\b(?:sign|log)[ -]?in\b|\blogin\b|\banmelden\b|\bse connecter\b|\biniciar sesi[oó]n\b|\baccedi\b|登录|登入|ログイン|войти"
-    r"|\b(?:members|subscribers) only\b|subscribe to (?:continue|read)|create (?:a free )?account"
+    r"(?i)\b(?:sign|log)[ -]?in\b|\blogin\b|\banmelden\b|\bse connecter\b|\biniciar sesi[oó]n\b|\baccedi\b"
+    r"|登录|登入|ログイン|войти|\b(?:members|subscribers) only\b|subscribe to (?:continue|read)"
+    r"|create (?:a free )?account"
 )
 _CONSENT = re.compile(
-    r"(?i)\bcookies?\b|\bconsent\b|\bprivacy\b|\bpartners?\b.{0,60}\b(?:store|access|read|process)|datenschutz|vie privée|privacidad"
+    r"(?i)\bcookies?\b|\bconsent\b|\bprivacy\b|\bpartners?\b.{0,60}\b(?:store|access|read|process)"
+    r"|datenschutz|vie privée|privacidad"
 )
 _CONSENT_BUTTON = re.compile(
-    r"(?i)\b(?:accept|agree|reject|allow|consent|got it|manage (?:options|preferences)|alle akzeptieren|ablehnen|tout accepter|aceptar|accetta)\b"
+    r"(?i)\b(?:accept|agree|reject|allow|consent|got it|manage (?:options|preferences)|alle akzeptieren|ablehnen"
+    r"|tout accepter|aceptar|accetta)\b"
 )
 _SCRIPTED = re.compile(
-    r"(?i)\b(?:enable|requires?|need|turn on|activate|without|support)\b.{0,40}\bjavascript\b|javascript\b.{0,40}\b(?:is )?(?:disabled|required|enabled|turned off|not (?:enabled|supported))"
+    r"(?i)\b(?:enable|requires?|need|turn on|activate|without|support)\b.{0,40}\bjavascript\b"
+    r"|javascript\b.{0,40}\b(?:is )?(?:disabled|required|enabled|turned off|not (?:enabled|supported))"
 )
 _PREVIEW = re.compile(r"(?i)\b(?:preview|download|view(?:er|ing)?|open)\b")
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from marg_ray.sources.parse.blocks import Block, table_rows
 from marg_ray.sources.parse.pdf_layout import Grid, Line, merged, rows_of
@@ -49,7 +50,7 @@ class Body:
         levels = {s: min(i + 1, 6) for i, s in enumerate(sorted(larger, reverse=True))}
         gaps = Counter(
             round(b.y0 - a.y0)
-            for a, b in zip(lines, lines[1:], strict=False)
+            for a, b in pairwise(lines)
             if a.page == b.page and 0 < b.y0 - a.y0 < 4 * size and abs(a.size - size) < 1 and abs(b.size - size) < 1
         )
         leading = gaps.most_common(1)[0][0] if gaps else 1.3 * size
