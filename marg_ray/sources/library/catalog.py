@@ -124,13 +124,14 @@ class Catalog:
 
 
 def without_copies(
-    entries: Iterable[Entry], sketches: dict[str, set[int]], share: float = 0.8, least: int = 24
+    entries: Iterable[Entry], sketches: dict[str, set[int]], share: float = 0.8, least: int = 10
 ) -> tuple[list[Entry], dict[str, str]]:
     """The documents to search, and for each file left out the path of the one that holds its text.
 
     A text under two paths counts once. So does a document of which at least `share` of the sampled word runs stand in
     other documents (a manual as pages, as one page, and as PDF): formats with structure are kept before PDF before
-    plain text, and long before short. Texts with fewer than `least` samples (about 400 words) must be equal.
+    plain text, and long before short. A short text (fewer than 4 x `least` samples, about 300 words) must nearly all
+    stand there, one with fewer than `least` must be equal.
     """
 
     def worth(entry: Entry) -> tuple[int, int, str]:
@@ -145,7 +146,7 @@ def without_copies(
         held = [holder[run] for run in runs if run in holder]
         if entry.source_id in by_id:
             copies[entry.path] = by_id[entry.source_id]
-        elif len(runs) >= least and len(held) >= share * len(runs):
+        elif len(runs) >= least and len(held) >= (share if len(runs) >= 4 * least else 0.95) * len(runs):
             copies[entry.path] = by_id[entry.source_id] = max(sorted(set(held)), key=held.count)
         else:
             kept.append(entry)

@@ -230,7 +230,7 @@ def _join_small(pieces: list[Piece], passage_words: int) -> list[Piece]:
     return result
 
 
-def sketch(text: str, scale: int = 16) -> list[int]:
+def sketch(text: str, scale: int = 8) -> list[int]:
     """A sample of the text's runs of five words, the same runs for every text that has them (FracMinHash, Irber et
     al. 2022): how much of one document stands in another shows in the samples."""
     tokens = re.findall(r"[^\W_]+", UNSPACED.sub(r" \g<0> ", text.casefold()))

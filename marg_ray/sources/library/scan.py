@@ -80,7 +80,10 @@ def _walk(found: Scan, folder: str, max_bytes: int, seen: set[tuple[int, int]]) 
             try:
                 status = entry.stat()
             except OSError as exc:  # a link to nowhere, or in a circle
-                found.failed.append((_printable(entry.path), _why(exc)))
+                if media_type_of(entry.name):
+                    found.failed.append((_printable(entry.path), _why(exc)))
+                else:
+                    found.unsupported += 1
                 continue
             if stat.S_ISDIR(status.st_mode):
                 waiting.append(entry.path)
