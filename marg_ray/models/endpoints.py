@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ class Structure(StrEnum):
         return {Structure.SCHEMA: Structure.OBJECT, Structure.OBJECT: Structure.PROMPT}.get(self)
 
 
+CLOUD_WINDOW = 64_000  # what today's hosted models have at least; more would only cost more
+
+
 @dataclass(frozen=True)
 class Provider:
     """A service with an OpenAI-compatible address. `fast` and `strong` are what `auto` takes where it has a key."""
@@ -33,10 +37,7 @@ class Provider:
     fast: str = ""
     strong: str = ""
     structure: Structure = Structure.SCHEMA
-
-    @property
-    def local(self) -> bool:
-        return not self.key
+    window: int = CLOUD_WINDOW  # tokens of context that we use where the settings do not say
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -62,8 +63,8 @@ PROVIDERS: Mapping[str, Provider] = {
         "meta-llama/llama-3.1-8b-instruct",
         "meta-llama/llama-3.3-70b-instruct",
     ),
-    "ollama": Provider("http://localhost:11434/v1"),
-    "vllm": Provider("http://localhost:8000/v1"),
+    "ollama": Provider("http://localhost:11434/v1", window=0),
+    "vllm": Provider("http://localhost:8000/v1", window=0),
 }
 _URL = re.compile(r"(?P<base>https?://(?:\[[^\]]+\]|[^/\s:@]+)(?::\d+)?(?:/[^\s:]*)?)(?::(?P<model>\S+))?")
 
@@ -78,6 +79,7 @@ class Endpoint:
     key: str = field(default="", repr=False)
     structure: Structure = Structure.SCHEMA
     price: tuple[float, float] = (0.0, 0.0)  # US dollars per million tokens, in and out
+    window: int = 0  # tokens of context; 0 = as the settings say
 
     @property
     def name(self) -> str:
@@ -86,6 +88,10 @@ class Endpoint:
     @property
     def host(self) -> str:
         return urlsplit(self.base_url).netloc
+
+    @property
+    def local(self) -> bool:
+        return is_local(self.base_url)
 
     def redact(self, text: str) -> str:
         """`text` without this endpoint's key or anything else that looks like one."""
@@ -140,6 +146,7 @@ def resolve(spec: str, settings: ModelSettings, env: Mapping[str, str]) -> Endpo
         key=key,
         structure=provider.structure,
         price=_price(f"{name}:{model}", settings),
+        window=0 if "context_tokens" in settings.model_fields_set else provider.window,
     )
 
 
@@ -163,6 +170,15 @@ def ollama_base(host: str) -> str:
     if not re.search(r":\d+$", rest):
         rest += ":11434" if scheme in ("", "http") else ":443"
     return f"{scheme or 'http'}://{rest}/v1"
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is on this machine, by its name alone."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _price(name: str, settings: ModelSettings) -> tuple[float, float]:

@@ -52,7 +52,7 @@ class OpenAIModel:
         self.endpoint = endpoint
         self.settings = settings
         self.exchange = Exchange(endpoint, settings, sleep=sleep, clock=clock)
-        self.window = settings.context_tokens  # may shrink when the server names a smaller one
+        self.window = endpoint.window or settings.context_tokens  # may shrink when the server names a smaller one
         self.reasons = False  # the model was seen to think before it answers
         self.opens_inside = False  # ... in a block whose beginning is not part of the answer
         self.clock = clock
@@ -197,12 +197,13 @@ class _Conversation(Generic[OutT]):
             temperature=model.settings.temperature if first else 0.0,
             name=task.template,
             output=None if task.output is FreeText else task.output,
-            window=model.settings.context_tokens,
+            window=model.endpoint.window or model.settings.context_tokens,
         )
         answer = await model.exchange.ask(ask, deltas if deltas is not None and deltas.heard else None)
         estimated = sum(estimate_tokens(m["content"]) for m in messages)
         model.opens_inside = model.opens_inside or replies.opens_inside_reasoning(answer.text)
-        model.reasons = model.reasons or answer.reasoned or "</think>" in answer.text
+        silent = answer.finish == "length" and not answer.text.strip()  # it thought until there was no room left
+        model.reasons = model.reasons or answer.reasoned or silent or "</think>" in answer.text
         self._count(answer, estimated)
         return answer
 

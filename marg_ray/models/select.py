@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 from marg_ray.errors import UsageError
 from marg_ray.models.client import ModelClient
-from marg_ray.models.endpoints import PROVIDERS, ollama_base, resolve
+from marg_ray.models.endpoints import PROVIDERS, is_local, ollama_base, resolve
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.wrappers import FallbackModel, TieredModel
 from marg_ray.settings import Settings
@@ -151,21 +150,12 @@ def build_model(
     return fast if fast is strong and not roles else TieredModel(fast, strong, roles)
 
 
-def is_local(url: str) -> bool:
-    """Whether an address is on this machine, by its name alone."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def _check_offline(choice: Choice, settings: Settings, env: Mapping[str, str], offline: bool) -> None:
     if not offline:
         return
     specs = {choice.spec_fast, choice.spec_strong, settings.models.fallback, *settings.models.roles.values()}
     for spec in specs - {EXTRACTIVE, ""}:
-        if not is_local(resolve(spec, settings.models, env).base_url):
+        if not resolve(spec, settings.models, env).local:
             raise UsageError(
                 f"{spec} is not on this machine, and offline was asked for",
                 "use a local model (ollama, vllm) or MARG_MODEL=extractive",

@@ -149,7 +149,10 @@ class Wire:
                 base_url=self.endpoint.base_url,
                 max_retries=0,
                 timeout=timeout,
-                http_client=openai.DefaultAioHttpClient(limits=limits, timeout=timeout),
+                # a proxy from the environment leads out, not to this machine
+                http_client=openai.DefaultAioHttpClient(
+                    limits=limits, timeout=timeout, trust_env=not self.endpoint.local
+                ),
             )
             self._loop = loop
         return self._client
@@ -256,13 +259,15 @@ def _load() -> None:
 
 def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> Answer:
     cost = usage.get("cost")
+    details = usage.get("completion_tokens_details")
+    thought = isinstance(details, dict) and bool(details.get("reasoning_tokens"))
     return Answer(
         text=text,
         finish={"max_tokens": "length", "MAX_TOKENS": "length"}.get(finish, finish or "stop"),
         tokens_in=_count(usage.get("prompt_tokens")),
         tokens_out=_count(usage.get("completion_tokens")),
         cost=float(cost) if isinstance(cost, int | float) else None,
-        reasoned=reasoned,
+        reasoned=reasoned or thought,
     )
 
 

@@ -9,9 +9,9 @@ import pytest
 from benchmarks.simulated_llm import SimulatedLLM
 from marg_ray.errors import UsageError
 from marg_ray.models.client import Call
-from marg_ray.models.endpoints import PROVIDERS
+from marg_ray.models.endpoints import PROVIDERS, is_local
 from marg_ray.models.openai_api import OpenAIModel
-from marg_ray.models.select import Choice, build_model, choose, get_json, is_local
+from marg_ray.models.select import Choice, build_model, choose, get_json
 from marg_ray.models.testing import CannedModel
 from marg_ray.models.wrappers import FallbackModel, TieredModel, aclose
 from marg_ray.records import Role

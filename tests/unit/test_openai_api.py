@@ -167,6 +167,11 @@ class TestReasoning:
         reply = await make().run(samples.draft_section(), Call(session_id="r", task_id="t", on_delta=watch))
         assert "".join(seen) == reply.output.markdown == "It rose [1]."
 
+    async def test_a_model_that_thinks_in_silence_gets_room_too(self, server: SimulatedLLM, make: Make) -> None:
+        server.replies.append(completion("", "length"))
+        assert (await make(context_tokens=32_000).run(samples.rewrite_query(), CALL)).output.query
+        assert server.bodies[1]["max_tokens"] >= 4000
+
     async def test_a_model_that_thinks_gets_room_for_it(self, server: SimulatedLLM, make: Make) -> None:
         body = completion("", "length").body
         body["choices"][0]["message"]["reasoning_content"] = "hm " * 50
@@ -557,6 +562,21 @@ class TestEndpoints:
             resolve(spec, ModelSettings(), {})
         assert caught.value.hint
         assert "secret" not in str(caught.value)
+
+    def test_the_window_is_the_setting_or_what_the_provider_has(self) -> None:
+        env = {"OPENAI_API_KEY": KEY}
+        assert resolve("openai:gpt-5", ModelSettings(), env).window >= 32_000
+        assert resolve("openai:gpt-5", ModelSettings(context_tokens=9000), env).window == 0
+        assert resolve("ollama:m", ModelSettings(), env).window == 0
+
+    async def test_a_proxy_is_not_asked_for_this_machine(
+        self, server: SimulatedLLM, make: Make, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        assert (await make(retries=0).run(samples.rewrite_query(), CALL)).output.query
 
     def test_keys_do_not_go_to_other_addresses(self) -> None:
         env = {"OPENAI_API_KEY": KEY}
