@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import clauses
-from marg_ray.models.extractive.drafting import bare_title
-from marg_ray.models.extractive.facets import answer_fit, facet, word_fit
-from marg_ray.models.extractive.words import (
-    asked_terms, is_english, same_statement, squeeze, stem, term_set, word_count, words,
-)  # fmt: skip
 from marg_ray.grounding.sentences import sentence_spans
+from marg_ray.grounding.terms import stem, words
+from marg_ray.models.extractive import rules
+from marg_ray.models.extractive.clauses import Kind, clauses, kind_of
+from marg_ray.models.extractive.drafting import bare_title
+from marg_ray.models.extractive.facets import answer_fit, facet, heading_fit, subject_fit, word_fit
+from marg_ray.models.extractive.words import (
+    asked_terms,
+    is_english,
+    same_statement,
+    squeeze,
+    term_set,
+    word_count,
+)  # fmt: skip
 from marg_ray.models.tasks import AnalyseEvidence, AnalysisIdea, FindingIdea
 from marg_ray.seams import Vectors
 
@@ -28,14 +34,15 @@ class Analysing:
     sentences: tuple[tuple[str, int, float], ...]  # text, evidence number, rank by words
     missing: tuple[str, ...]  # asked words that occur in no evidence
     english: bool
+    headed: tuple[bool, ...]  # for each clause, whether evidence stands under a heading that fits it
     texts: tuple[str, ...]
 
 
 def prepare(task: AnalyseEvidence) -> Analysing:
     english = task.language in {"", "en"} and is_english(task.question)
-    asked = [c.text for c in clauses(task.question, [e.source_title for e in task.evidence])]
-    asked = list(dict.fromkeys([*asked, *task.hypotheses]))[:6]
-    wanted = [facet(task.question, c, (c,)) for c in asked]
+    titles = tuple({e.source_title: 0 for e in task.evidence})
+    asked = {c.text: c.query for c in clauses(task.question, titles)} | {h: h for h in task.hypotheses}
+    wanted = [facet(task.question, text, (query,), titles) for text, query in list(asked.items())[:6]]
     sentences: list[tuple[str, int, float]] = []
     for card in task.evidence:
         for start, end in sentence_spans(card.quote):
@@ -43,13 +50,15 @@ def prepare(task: AnalyseEvidence) -> Analysing:
             if not _usable(text, english):
                 continue
             fits = [word_fit(f, text, {}) for f in wanted]
-            rank = max(0.2 * a + 0.1 * b + 0.05 * answer_fit(f, text) for f, (a, b, _) in zip(wanted, fits, strict=True))
+            rank = -0.15 * (
+                1 - max(subject_fit(f, f"{card.source_title} {card.heading} {text}") for f in wanted)
+            ) + max(0.2 * a + 0.1 * b + 0.05 * answer_fit(f, text) for f, (a, b, _) in zip(wanted, fits, strict=True))
             sentences.append((text, card.number, rank))
     sentences.sort(key=lambda s: (-s[2], s[1]))
     kept = tuple(sentences[:EMBEDDED])
     return Analysing(
-        tuple(asked), kept, missing_words(task.question, " ".join(f"{bare_title(e.source_title)} {e.heading} {e.quote}" for e in task.evidence)),
-        english, (*asked, *(s[0] for s in kept)),
+        tuple(f.title for f in wanted), kept, missing_words(task.question, " ".join(f"{bare_title(e.source_title)} {e.heading} {e.quote}" for e in task.evidence)),
+        english, tuple(any(heading_fit(f, h) >= 0.7 for e in task.evidence for h in e.heading.split(" > ")) for f in wanted), (*(f.query for f in wanted), *(s[0] for s in kept)),
     )  # fmt: skip
 
 
@@ -68,6 +77,8 @@ def missing_words(question: str, text: str) -> tuple[str, ...]:
     wanted = asked_terms(question)
     out: list[str] = []
     for word in words(question):
+        if kind_of(word) is not Kind.WHAT:
+            continue  # "respond", "damage": what a clause asks for, in words that an answer need not use
         if stem(word) in wanted and stem(word) not in have and word not in out and len(word) > 1:
             out.append(word)
     return tuple(out)
@@ -94,7 +105,7 @@ def finish(work: Analysing, vectors: Vectors) -> AnalysisIdea:
             findings.append(FindingIdea(text=text, evidence=[number]))
     for c, clause_text in enumerate(work.clauses):
         best = float(cosines[:, c].max()) if cosines is not None else 0.0
-        if best < ANSWERED:
+        if best < ANSWERED and not work.headed[c]:
             unknowns.append(clause_text)
     if work.missing and work.english:
         unknowns.append("Not found in any source: " + ", ".join(work.missing))

@@ -131,7 +131,7 @@ _SPLIT = re.compile(
     rf"|,\s+(?=(?:what|why|how)\b)",
     re.I,
 )
-_RELATIVE = re.compile(rf",\s+(?=(?:when|where|who|which)\b)", re.I)
+_RELATIVE = re.compile(r",\s+(?=(?:when|where|who|which)\b)", re.I)
 _PRONOUN = re.compile(r"\b(they|it|them|he|she|him|its|their|his|her)\b", re.I)
 _EACH = re.compile(r"\b(?:each|them|these|those|both|they|their|either)\b", re.I)
 _DETERMINER = re.compile(r"\bthe\s+$", re.I)
@@ -247,7 +247,9 @@ def as_title(clause: str) -> str:
 
 
 _NAME = r"[A-Z0-9][\w.+#'’-]*(?:\s+(?:of|the|for|de|la|von)?\s?[A-Z0-9][\w.+#'’-]*)*"
-_LIST = re.compile(rf"((?:{_NAME})(?:\s*,\s*(?:the\s+)?(?:{_NAME}))*\s*,?\s+(?:and|or|&|versus|vs\.?|from|to|with|than)\s+(?:the\s+)?(?:{_NAME}))")
+_LIST = re.compile(
+    rf"((?:{_NAME})(?:\s*,\s*(?:the\s+)?(?:{_NAME}))*\s*,?\s+(?:and|or|&|versus|vs\.?|from|to|with|than)\s+(?:the\s+)?(?:{_NAME}))"
+)
 _PLAIN = r"(?:an?\s+|the\s+)?[\w.+#'’-]+(?:\s+[\w.+#'’-]+){0,2}?"
 _PLAIN_PAIR = re.compile(
     rf"(?:between|compare|comparing|do|does|did|are|is)\s+({_PLAIN}(?:\s*,\s*{_PLAIN})*\s*,?\s+(?:and|or|with|to|from|versus|vs\.?)\s+{_PLAIN})"
@@ -256,7 +258,7 @@ _PLAIN_PAIR = re.compile(
 )
 _VERSUS = re.compile(rf"^({_PLAIN}\s+(?:versus|vs\.?)\s+{_PLAIN})(?=\s+(?:in|on|for|of)\b|\s*[?.:]|$)", re.I)
 _PLAIN_LIST = re.compile(
-    rf"\b(?:on|of|for|about)\s+((?:[\w-]+(?:\s[\w-]+)?)(?:\s*,\s*(?:[\w-]+(?:\s[\w-]+)?))+\s*,?\s+and\s+(?:[\w-]+(?:\s[\w-]+)?))(?=\s*[?.]|$)"
+    r"\b(?:on|of|for|about)\s+((?:[\w-]+(?:\s[\w-]+)?)(?:\s*,\s*(?:[\w-]+(?:\s[\w-]+)?))+\s*,?\s+and\s+(?:[\w-]+(?:\s[\w-]+)?))(?=\s*[?.]|$)"
 )
 _GLUE = re.compile(r"\s*,\s*(?:and\s+|or\s+)?(?:the\s+)?|\s+(?:and|or|&|versus|vs\.?|from|to|with|than)\s+", re.I)
 
@@ -305,7 +307,11 @@ def with_item(pattern: str, name: str, compared: bool) -> str:
     if compared:
         rest = re.sub(
             r"\b(?:what|how|is|are|the|main|key|major|do|does|did|there|any|differences?|between|compare[sd]?|comparison|of|differ(?:s|ed)?|"
-            r"different|explain|with|from|each|other|versus|vs)\b|[?{}]", " ", pattern, flags=re.I)
+            r"different|explain|with|from|each|other|versus|vs)\b|[?{}]",
+            " ",
+            pattern,
+            flags=re.I,
+        )
         return squeeze(f"What is {name} {rest}")
     return squeeze(pattern.replace("{}", name))
 

@@ -8,9 +8,19 @@ from dataclasses import dataclass, replace
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.facets import (
-    Facet, answer_fit, facet, names_item, path_fit, subject_fit, word_fit,
+    Facet,
+    answer_fit,
+    contrast,
+    defines,
+    facet,
+    names_item,
+    path_fit,
+    same_heading,
+    speaks_of,
+    subject_fit,
+    word_fit,
 )  # fmt: skip
-from marg_ray.models.extractive.reading import embedded_text, rivalled
+from marg_ray.models.extractive.reading import embedded_text
 from marg_ray.models.extractive.words import contained, figures, same_statement, squeeze, term_set, word_count
 from marg_ray.models.tasks import DraftSection, EvidenceCard, FreeText
 from marg_ray.seams import Vectors
@@ -56,26 +66,34 @@ class Card:
 
 @dataclass(frozen=True)
 class Drafting:
-    """What drafting prepared for the embedder: the query, the other sections' titles, then every sentence."""
+    """What drafting prepared for the embedder: the query, its topic, the other sections' titles, then every sentence."""
 
     facet: Facet
     cards: tuple[Card, ...]
-    others: tuple[str, ...]
+    others: tuple[Facet, ...]  # of the other sections
     words: int
     texts: tuple[str, ...]
 
 
 def prepare(task: DraftSection) -> Drafting:
     """Take the evidence apart and leave out what a review found fault with. Pure CPU."""
-    wanted = facet(task.question, task.section_title, task.queries, (c.source_title for c in task.evidence))
+    wanted = facet(task.question, task.section_title, task.queries, tuple({c.source_title: 0 for c in task.evidence}))
     banned = _banned(task)
     cards = [c for c in (_card(e, banned) for e in task.evidence) if c.sentences]
     cards = _on_subject(cards, wanted)
     if len(cards) > CARDS:
         cards.sort(key=lambda c: -_by_words(wanted, c))
         cards = cards[:CARDS]
-    others = tuple(t for t in task.other_sections if t != task.section_title)
-    texts = (wanted.query, *others, *(embedded_text(c.heading, s) for c in cards for s in c.sentences))
+    others = () if wanted.item else tuple(
+        facet(task.question, t, (t,), tuple({c.source_title: 0 for c in task.evidence}))
+        for t in task.other_sections if t != task.section_title
+    )  # fmt: skip
+    texts = (
+        wanted.query,
+        wanted.topic or wanted.query,
+        *(f.query for f in others),
+        *(embedded_text(c.heading, s) for c in cards for s in c.sentences),
+    )
     return Drafting(wanted, tuple(cards), others, task.words, texts)
 
 
@@ -85,7 +103,9 @@ def _banned(task: DraftSection) -> frozenset[str]:
         return frozenset()
     said = [squeeze(f).casefold() for f in task.feedback]
     return frozenset(
-        s for s in (squeeze(t) for t in plain_sentences(task.previous)) if len(s) > 12 and any(s.casefold() in f for f in said)
+        s
+        for s in (squeeze(t) for t in plain_sentences(task.previous))
+        if len(s) > 12 and any(s.casefold() in f for f in said)
     )
 
 
@@ -165,7 +185,7 @@ def bare_title(title: str) -> str:
 
 
 def _by_words(wanted: Facet, card: Card) -> float:
-    return _sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path)
+    return _sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path, card.title)
 
 
 def compose(work: Drafting, vectors: Vectors) -> FreeText:
@@ -179,39 +199,51 @@ def compose(work: Drafting, vectors: Vectors) -> FreeText:
 
 def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
     """Cards with their scores, without the ends that belong to another section."""
-    wanted, n = work.facet, 1 + len(work.others)
-    cosines = vectors[n:] @ vectors[:n].T if len(vectors) > n else None
+    wanted, n = work.facet, 2 + len(work.others)
+    cosines = (vectors[n:] @ vectors[:n].T).tolist()
     top = max((c.relevance for c in work.cards), default=0.0) or 1.0
     out: list[Card] = []
     at = 0
     for card in work.cards:
-        rows = cosines[at : at + len(card.sentences)] if cosines is not None else []
+        rows = cosines[at : at + len(card.sentences)]
         at += len(card.sentences)
         values = []
         for sentence, row in zip(card.sentences, rows, strict=True):
-            others = [] if wanted.item else [float(x) - 0.02 for x in row[1:]]
-            values.append(0.60 * rivalled(float(row[0]), others) + _sentence_words(wanted, sentence))
+            values.append(
+                0.60 * contrast(row[0], row[1], [x - 0.02 for x in row[2:]]) + _sentence_words(wanted, sentence)
+            )
+        foreign = max((_fit_of(f, card, [row[2 + i] for row in rows]) for i, f in enumerate(work.others)), default=-1.0)
+        foreign -= _fit_of(wanted, card, [row[0] for row in rows])
         card, values = _trimmed(card, values)
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
-        out.append(replace(card, score=score + _card_bonus(wanted, card) + 0.06 * card.relevance / top))
+        score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - max(0.0, foreign - 0.03)
+        out.append(replace(card, score=score))
     return out
+
+
+def _fit_of(one: Facet, card: Card, cosines: list[float]) -> float:
+    """How well a card fits any one section, by the same measure for all: the best section is where it belongs."""
+    best = sorted(cosines, reverse=True)[:2]
+    fit = 0.60 * sum(best) / len(best) + 0.13 * path_fit(one, card.path, card.title) + _sentence_words(one, card.text)
+    return fit + 0.10 * bool(one.heading and any(same_heading(h, one.heading) for h in card.path))
 
 
 def _sentence_words(wanted: Facet, text: str) -> float:
     own, everything, cues = word_fit(wanted, text, {})
-    return 0.15 * own + 0.10 * everything + 0.08 * cues + 0.05 * answer_fit(wanted, text)
+    return 0.15 * own + 0.10 * everything + 0.08 * cues + 0.05 * answer_fit(wanted, text) + 0.20 * defines(wanted, text)
 
 
 def _card_bonus(wanted: Facet, card: Card) -> float:
-    bonus = 0.13 * path_fit(wanted, card.path)
+    bonus = 0.13 * path_fit(wanted, card.path, card.title)
     bonus -= 0.12 * (1 - subject_fit(wanted, f"{card.title} {card.heading} {card.text}"))
-    if wanted.heading and card.heading.casefold() == wanted.heading.casefold():
+    bonus -= 0.10 * (not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title)))
+    if wanted.heading and any(same_heading(h, wanted.heading) for h in card.path):
         bonus += 0.10
     if wanted.item and not names_item(f"{card.label} {card.title} {' '.join(card.path)} {card.text}", wanted.item):
         bonus -= 0.30
-    if wanted.item and card.label and names_item(card.label, wanted.item):
-        bonus += 0.15
+    if wanted.item and card.label:
+        bonus += 0.15 if card.label == wanted.item else -0.15
     return bonus
 
 
@@ -223,7 +255,9 @@ def _trimmed(card: Card, values: list[float]) -> tuple[Card, list[float]]:
     weak = 0.62 * max(values)
     while last - first > 1 and values[last - 1] < weak:
         last -= 1
-    while not card.label and last - first > 1 and values[first] < weak and rules.stands_alone(card.sentences[first + 1]):
+    while (
+        not card.label and last - first > 1 and values[first] < weak and rules.stands_alone(card.sentences[first + 1])
+    ):
         first += 1
     return replace(card, sentences=card.sentences[first:last]), values[first:last]
 
@@ -268,8 +302,9 @@ def _ordered(cards: list[Card], wanted: Facet) -> list[Card]:
     for card in cards:
         best[card.source] = max(best.get(card.source, -1.0), card.score)
     ordered = sorted(cards, key=lambda c: (-best[c.source], c.source, c.start))
-    if wanted.factoid:
-        first = max(cards, key=lambda c: c.score)
+    defining = [c for c in cards if defines(wanted, c.text)]
+    if wanted.factoid or defining:
+        first = max(defining or cards, key=lambda c: c.score)
         ordered = [first, *(c for c in ordered if c is not first)]
     return ordered
 
@@ -280,7 +315,8 @@ def _ordered(cards: list[Card], wanted: Facet) -> list[Card]:
 def _print(cards: list[Card], wanted: Facet) -> str:
     labels = _labels(cards, wanted)
     paragraphs: list[str] = []
-    size, previous = 0, None
+    size = 0
+    previous: Card | None = None
     for card, label in zip(cards, labels, strict=True):
         if card.rows or card.items:
             paragraphs.append(_listed(card, label))
@@ -288,14 +324,14 @@ def _print(cards: list[Card], wanted: Facet) -> str:
             continue
         text = _marked(card.sentences, card.number)
         joins = (
-            previous is not None and not label and previous.source == card.source and size + card.size <= PARAGRAPH
+            previous is not None and not label and not previous.label and previous.source == card.source and size + card.size <= PARAGRAPH
             and (previous.path == card.path or card.size < SHORT or size < SHORT)
         )  # fmt: skip
         if joins:
             paragraphs[-1] += " " + text
             size += card.size
         else:
-            paragraphs.append(f"**{label}** {text}" if label else text)
+            paragraphs += [f"**{label}**", text] if label else [text]
             size = card.size
         previous = card
     return "\n\n".join(paragraphs)
@@ -318,7 +354,7 @@ def _labels(cards: list[Card], wanted: Facet) -> list[str]:
         if label and (card.source, label) == last:
             label = ""
         last = (card.source, label or (last[1] if card.source == last[0] else ""))
-        out.append(_dotted(label) if label else "")
+        out.append(label.replace("*", "").strip(" .:"))
     return out
 
 
@@ -331,15 +367,20 @@ def _walked(cards: list[Card], wanted: Facet) -> set[tuple[str, str]]:
     return {
         (source, heading)
         for (source, parent), below in families.items()
-        if len(below) >= 2 and (path_fit(wanted, parent) >= 0.6 or len(parent) >= 3)
+        if len(below) >= 2 and (path_fit(wanted, parent, "") >= 0.6 or len(parent) >= 3)
         for heading in below
     }
+
+
+def _unnumbered(title: str) -> str:
+    """`Chapter 2. Package management` without its number."""
+    return re.sub(r"^(?:(?:chapter|part|section)\s+)?\d+(?:\.\d+)*[.:]\s+", "", bare_title(title), flags=re.I)
 
 
 def _names_source(card: Card, cards: list[Card]) -> bool:
     """Whether a reader needs the source's title: it is short, and the text does not say it."""
     title = bare_title(card.title)
-    if word_count(title) > 6:
+    if any(word_count(_unnumbered(c.title)) > 6 for c in cards):
         return _disagrees(card, cards)
     return contained(term_set(title), term_set(card.sentences[0])) < 0.99
 
@@ -352,20 +393,15 @@ def _disagrees(card: Card, cards: list[Card]) -> bool:
         for mine in card.sentences:
             for theirs in other.sentences:
                 a, b = term_set(mine), term_set(theirs)
-                close = contained(min(a, b, key=len), max(a, b, key=len)) >= 0.5 and min(len(a), len(b)) >= 5
+                close = max(contained(a, b), contained(b, a)) >= 0.5 and min(len(a), len(b)) >= 5
                 if close and figures(mine) and figures(theirs) and figures(mine) != figures(theirs):
                     return True
     return False
 
 
 def _source_label(card: Card) -> str:
-    title = bare_title(card.title)
+    title = _unnumbered(card.title)
     return f"{title} ({card.published[:10]})" if card.published else title
-
-
-def _dotted(label: str) -> str:
-    text = label.replace("*", "").strip()
-    return text if text.endswith((".", "?", "!", ":")) else f"{text}."
 
 
 def _marked(sentences: tuple[str, ...], number: int) -> str:
@@ -373,10 +409,9 @@ def _marked(sentences: tuple[str, ...], number: int) -> str:
 
 
 def _listed(card: Card, label: str) -> str:
-    head = f"**{label}** " if label else ""
+    head = f"**{label}**\n\n" if label else ""
     if card.rows:
-        bullets = "\n".join(f"- {row} [{card.number}]" for row in card.sentences)
-        return f"{head.strip()}\n\n{bullets}" if head else bullets
+        return head + "\n".join(f"- {row} [{card.number}]" for row in card.sentences)
     intro = card.sentences[: len(card.sentences) - card.items]
     rest = card.sentences[len(intro) :]
     lead = " ".join(f"{s} [{card.number}]" for s in intro)

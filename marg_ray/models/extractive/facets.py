@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from marg_ray.models.extractive.clauses import CUES, FACTOIDS, HEADINGS, Kind, clauses, items, kind_of
+from marg_ray.grounding.terms import stem, words
+from marg_ray.models.extractive.clauses import (
+    CUES,
+    FACTOIDS,
+    HEADINGS,
+    Kind,
+    clauses,
+    items,
+    kind_of,
+    topic_of,
+    with_item,
+)
 from marg_ray.models.extractive.words import (
-    asked_terms, contained, figures, is_english, names, squeeze, stem, term_set, words,
+    asked_terms,
+    contained,
+    figures,
+    is_english,
+    names,
+    squeeze,
+    term_set,
 )  # fmt: skip
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)\s*$")
 _LOSS = re.compile(
     r"\b(?:killed|deaths?|dead|died|injur\w+|missing|fatalit\w+|casualt\w+|damages?|damaged|destroyed|losses|homeless|displaced|cost)\b",
+    re.I,
+)
+_BECAUSE = re.compile(
+    r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|because|due to|led to|attributed to|as a result of|factors?|triggered|blamed|"
+    r"owing to|reasons?|stems? from|stemmed from|contribut\w+ to|driven by|responsible for)\b",
     re.I,
 )
 _DATE = re.compile(
@@ -33,6 +56,9 @@ class Facet:
     own: frozenset[str]  # stems it asks for, its topic's left out
     everything: frozenset[str]  # stems of title and queries
     cues: frozenset[str]
+    foreign: frozenset[str] = frozenset()  # cue words of what else the question asks
+    defined: str = ""  # the name whose definition is asked for
+    topic: str = ""  # what the query is about, apart from what it asks; "" where they are the same
     subject: frozenset[str] = frozenset()  # stems of the names in the query
     heading: str = ""  # the section is named after this heading of a source
     document: str = ""  # ... of this source
@@ -44,39 +70,110 @@ class Facet:
         return self.kind in FACTOIDS
 
 
-_OF_DOCUMENT = re.compile(r"^(?P<document>.{2,200}?): (?P<heading>.+)$")
+_NUMBER = re.compile(
+    r"^(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.):]\s+|^\d+(?:\.\d+)+\s+", re.I
+)
+OVERVIEW = "Overview"  # the section that says what the subject is
 
 
-def facet(question: str, title: str, queries: Iterable[str], source_titles: Iterable[str] = ()) -> Facet:
+def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequence[str] = ()) -> Facet:
     """The facet of a section, from its title and queries and from the question they were made of."""
     asked = [q for q in queries if q.strip()] or [title]
     english = is_english(f"{question} {title}")
     bare, document = _split_title(title)
-    if (named := _OF_DOCUMENT.match(asked[0])) and named["heading"].casefold() == bare.casefold():
-        document = squeeze(named["document"])  # as planning writes the query of a section named after a heading
+    if not document and (of := _document_of(asked[0], bare)):
+        document = of
     found = items(question, (*source_titles, title)) if english else None
     item = next((n for n in (found.names if found else ()) if n.casefold() == bare.casefold()), "")
-    is_question = not document and (title.rstrip().endswith("?") or title.casefold().rstrip("?. ") in question.casefold())
+    if item and found and asked == [title]:
+        asked = [with_item(found.pattern, item, found.compared)]
+    is_question = not document and (
+        bare == OVERVIEW or title.rstrip().endswith("?") or title.casefold().rstrip("?. ") in question.casefold()
+    )
     kind = (kind_of(asked[0]) if (is_question or item) else kind_of(bare)) if english else Kind.WHAT
     if kind is Kind.COMPARE and item:
         kind = Kind.WHAT
-    topic = term_set(" ".join(names(question))) | term_set(document)
     text = asked[0] if (item or is_question) else f"{bare} {document}".strip()
+    about = document or (topic_of(text, source_titles) if english else "")
+    topic = term_set(" ".join(names(question))) | term_set(about)
+    cues = _stems(CUES.get(kind, ())) - topic
     own = frozenset(asked_terms(f"{bare} {asked[0] if is_question else ''}")) - topic
+    apart = bool(own) or kind not in {Kind.WHAT, Kind.WHO}
     return Facet(
         title=title,
-        query=squeeze(text),
+        query=squeeze(f"{text.rstrip('?')}? {' '.join(CUES[kind][:5])}" if kind in CUES and english else text),
         kind=kind,
         english=english,
-        own=own or asked_terms(title),
+        own=own or (frozenset() if cues else asked_terms(title)),
         everything=asked_terms(" ".join([title, *asked])),
-        cues=frozenset(stem(w) for w in CUES.get(kind, ())),
+        cues=cues,
+        foreign=_foreign(question, kind) - cues - topic if english and not item else frozenset(),
+        defined=(item if found and found.compared else "" if item else _defined(text, about)) if english else "",
+        topic=about if apart else "",
         subject=(term_set(" ".join(names(text))) - term_set(item)) if english else frozenset(),
         heading="" if is_question or item else bare,
         document=document,
         item=item,
         siblings=tuple(n for n in (found.names if found else ()) if n != item) if item else (),
     )
+
+
+def _stems(cues: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem(w) for w in cues)
+
+
+def _foreign(question: str, kind: Kind) -> frozenset[str]:
+    kinds = {c.kind for c in clauses(question)} - {kind}
+    return frozenset[str]().union(*(_stems(CUES.get(k, ())) for k in kinds))
+
+
+def _defined(query: str, about: str) -> str:
+    """The X of "what is X", "who was X", or of a bare "X"."""
+    match = re.match(r"(?:what|who)\s+(?:is|are|was|were)\s+(?:an?\s+|the\s+)?(.{2,60}?)\s*\??$", query.strip(), re.I)
+    if match:
+        return squeeze(match.group(1))
+    bare = about.removeprefix("the ")
+    return bare if bare and squeeze(query).casefold().removeprefix("the ").rstrip("?. ") == bare.casefold() else ""
+
+
+def defines(facet_: Facet, text: str) -> bool:
+    """Whether `text` opens with what the facet wants defined and says what it is."""
+    if not facet_.defined:
+        return False
+    name = re.escape(facet_.defined.removesuffix("s"))
+    before = r"(?:(?!(?:for|of|by|with|to|in|on|from|and|or|is|are|was)\b)[\w.-]+\s+){0,3}"
+    between = r"(?:\s*\([^)]*\)|,[^,]{2,90},|\s+(?:Inc|Ltd|Corp|Co)\.)*"
+    verb = r"\s+(?:is|are|was|were|means|refers\s+to|denotes)\s+(?:an?|the|one|any|when|where|those|that|used|known|defined)\b"
+    return bool(re.match(rf"{before}{name}(?:s|es)?(?![\w'’]){between}{verb}", text, re.I))
+
+
+def is_on_topic(facet_: Facet, document_text: str) -> bool:
+    """Whether a document speaks of what the question names at all."""
+    if not facet_.subject:
+        return True
+    folded = document_text.casefold()
+    return sum(s in folded for s in facet_.subject) >= 0.5 * len(facet_.subject)
+
+
+def speaks_of(facet_: Facet, text: str, fit: float) -> bool:
+    """Whether words or heading show that `text` answers what is asked, and is not only about its subject."""
+    if fit >= 0.6 or not (facet_.own or facet_.cues) or facet_.defined:
+        return True
+    found = {stem(w) for w in words(text)}
+    return bool(found & (facet_.own | facet_.cues))
+
+
+def _document_of(query: str, heading: str) -> str:
+    """The document in the query of a section that planning named after a heading: "document: heading"."""
+    bare = _plain(heading)
+    folded = _plain(query)
+    if bare and folded.endswith(" " + bare) and len(folded) > len(bare) + 2:
+        return squeeze(query)[: len(squeeze(query)) - len(squeeze(heading).rstrip("?. "))].strip(" :?")
+    return ""
+
+
+def _plain(text: str) -> str:
+    return squeeze(text).casefold().rstrip("?. ")
 
 
 def _split_title(title: str) -> tuple[str, str]:
@@ -89,7 +186,7 @@ def heading_fit(facet_: Facet, heading: str) -> float:
     if not heading:
         return 0.0
     if facet_.heading:
-        return 1.0 if heading.casefold() == facet_.heading.casefold() else _cover(facet_.own, heading) * 0.8
+        return 1.0 if same_heading(heading, facet_.heading) else _cover(facet_.own, heading) * 0.8
     if facet_.item and names_item(heading, facet_.item):
         return 1.0
     fit = _cover(facet_.own, heading)
@@ -99,9 +196,14 @@ def heading_fit(facet_: Facet, heading: str) -> float:
     return fit
 
 
-def path_fit(facet_: Facet, path: tuple[str, ...]) -> float:
-    """The fit of the nearest heading, or most of that of a heading above it. The topmost is the document's title."""
-    fits = [heading_fit(facet_, h) for h in (path[1:] or path)]
+def same_heading(a: str, b: str) -> bool:
+    """Whether a source's heading is the one a section is named after; numbering does not count."""
+    return _NUMBER.sub("", squeeze(a)).strip(" .:").casefold() == _NUMBER.sub("", squeeze(b)).strip(" .:").casefold()
+
+
+def path_fit(facet_: Facet, path: tuple[str, ...], title: str) -> float:
+    """The fit of the nearest heading, or most of that of a heading above it. The document's title is none."""
+    fits = [heading_fit(facet_, h) for h in path if h.casefold() != title.casefold()]
     return max([*(fits[-1:]), *(0.85 * f for f in fits[:-1])], default=0.0)
 
 
@@ -116,7 +218,7 @@ def _cover(own: frozenset[str], heading: str) -> float:
     terms = term_set(heading)
     if not terms or not own:
         return 0.0
-    return (contained(own, terms) * contained(terms, own)) ** 0.5
+    return math.sqrt(contained(own, terms) * contained(terms, own))
 
 
 def names_item(text: str, item: str) -> bool:
@@ -132,8 +234,13 @@ def word_fit(facet_: Facet, text: str, rarity: Mapping[str, float]) -> tuple[flo
     return (
         _weighted(facet_.own, found, rarity),
         _weighted(facet_.everything, found, rarity),
-        min(1.0, len(facet_.cues & found) / 2) if facet_.cues else 0.0,
+        _cue_fit(facet_, found),
     )
+
+
+def _cue_fit(facet_: Facet, found: set[str]) -> float:
+    mine, theirs = len(facet_.cues & found), len(facet_.foreign & found)
+    return min(1.0, mine / 2) - (min(1.0, theirs / 2) if theirs > mine else 0.0)
 
 
 def _weighted(wanted: frozenset[str], found: set[str], rarity: Mapping[str, float]) -> float:
@@ -141,12 +248,28 @@ def _weighted(wanted: frozenset[str], found: set[str], rarity: Mapping[str, floa
     return sum(rarity.get(t, 1.0) for t in wanted & found) / total if total else 0.0
 
 
-def rivals(question: str, wanted: Facet, titles: Iterable[str] = ()) -> tuple[str, ...]:
+def rivals(question: str, wanted: Facet, titles: Sequence[str] = ()) -> tuple[str, ...]:
     """What else the question asks: a sentence that answers this better belongs to another section."""
     if not wanted.english or wanted.item:
         return ()
     mine = {wanted.title.casefold(), wanted.query.casefold()}
-    return tuple(c.query for c in clauses(question, tuple(titles)) if c.text.casefold() not in mine and c.query.casefold() not in mine)
+    return tuple(
+        c.query for c in clauses(question, titles) if c.text.casefold() not in mine and c.query.casefold() not in mine
+    )
+
+
+def contrast(own: float, topic: float, others: Iterable[float] = ()) -> float:
+    """A sentence's cosine to the facet, corrected for what is not the facet.
+
+    A sentence near the bare topic is near every question about it; one nearer to another section belongs there.
+
+    Args:
+        own: cosine to the facet's query.
+        topic: cosine to the topic alone (`own` where there is none).
+        others: cosines to what else is asked.
+    """
+    lift = min(0.15, max(-0.20, 0.6 * (own - topic)))
+    return own + lift - 0.8 * max(0.0, max(others, default=-1.0) - own)
 
 
 def answer_fit(facet_: Facet, text: str) -> float:
@@ -163,5 +286,7 @@ def answer_fit(facet_: Facet, text: str) -> float:
         case Kind.CONSEQUENCE:
             loss = bool(_LOSS.search(text))
             return 1.0 if loss and figures(text) else 0.5 if loss else 0.0
+        case Kind.CAUSE:
+            return 1.0 if _BECAUSE.search(text) else 0.0
         case _:
             return 0.0

@@ -8,7 +8,14 @@ from typing import Any, cast
 from marg_ray.models.client import Call, ModelTask, OutT, Reply
 from marg_ray.models.extractive import analysing, drafting, planning, reading, reviewing, rewriting, summarising
 from marg_ray.models.tasks import (
-    AnalyseEvidence, DraftSection, ExtractClaims, MakePlan, Output, ReviewReport, RewriteQuery, SummariseReport,
+    AnalyseEvidence,
+    DraftSection,
+    ExtractClaims,
+    MakePlan,
+    Output,
+    ReviewReport,
+    RewriteQuery,
+    SummariseReport,
 )  # fmt: skip
 from marg_ray.records import Usage
 from marg_ray.seams import Embedder, Offload, Vectors

@@ -6,10 +6,28 @@ import re
 from dataclasses import dataclass
 
 from marg_ray.models.extractive.clauses import (
-    FACTOIDS, HEADINGS, Clause, Items, as_title, clauses, items, kind_of, of_items, strip_lead, topic_of, with_item,
+    FACTOIDS,
+    HEADINGS,
+    Clause,
+    Items,
+    as_title,
+    clauses,
+    items,
+    kind_of,
+    of_items,
+    strip_lead,
+    topic_of,
+    with_item,
 )  # fmt: skip
+from marg_ray.models.extractive.facets import OVERVIEW
 from marg_ray.models.extractive.words import (
-    FUNCTION_WORDS, asked_terms, contained, is_english, squeeze, term_set, word_count,
+    FUNCTION_WORDS,
+    asked_terms,
+    contained,
+    is_english,
+    squeeze,
+    term_set,
+    word_count,
 )  # fmt: skip
 from marg_ray.models.tasks import MakePlan, PlanIdea, ScoutHit, SectionIdea
 from marg_ray.records import Depth, RequestClass
@@ -24,7 +42,9 @@ _EMPTY = re.compile(
     r"discography|filmography|works cited|explanatory notes|abstract|overview)\W*$",
     re.I,
 )
-_NUMBERING = re.compile(r"^\s*(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.):]\s+|^\s*\d+(?:\.\d+)+\s+", re.I)
+_NUMBERING = re.compile(
+    r"^\s*(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.):]\s+|^\s*\d+(?:\.\d+)+\s+", re.I
+)
 
 _CLASSES: tuple[tuple[RequestClass, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))
@@ -104,11 +124,13 @@ def prepare(task: MakePlan) -> Planning:
     single = kind is RequestClass.QUICK_RESEARCH
     target = min(task.max_sections, TARGET[task.depth], 12)
     topic = topic_of(question, titles).casefold()
-    offers = () if single else _offers(task.scout, sections, topic, question)
+    offers = (
+        ()
+        if single or any(s.title in (items(question, titles) or Items((), "")).names for s in sections)
+        else _offers(task.scout, sections, topic, question)
+    )
     several = len(parts) > 1 or len(sections) > 1
     room = max(0, target - len(sections)) if not several or task.depth is Depth.DEEP else 0
-    if several and task.depth is Depth.STANDARD:
-        room = max(0, min(2, target - len(sections)))
     if several:  # a question that says what it wants gets more only from the article on its very subject
         offers = tuple(o for o in offers if o.own)
     texts = (question, *(f"{o.document}: {o.heading}" for o in offers)) if room and offers else ()
@@ -120,7 +142,9 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
     sections = list(work.sections)
     if work.texts:
         cosines = [float(x) for x in vectors[1:] @ vectors[0]]
-        ranked = sorted(zip(work.offers, cosines, strict=True), key=lambda p: -(p[1] + 0.15 * p[0].own - 0.03 * p[0].rank))
+        ranked = sorted(
+            zip(work.offers, cosines, strict=True), key=lambda p: -(p[1] + 0.15 * p[0].own - 0.03 * p[0].rank)
+        )
         taken: list[Offer] = []
         for offer, cosine in ranked:
             if len(taken) >= work.room:
@@ -134,9 +158,7 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
     )
 
 
-def _from_question(
-    parts: tuple[Clause, ...], question: str, titles: list[str], english: bool
-) -> list[SectionIdea]:
+def _from_question(parts: tuple[Clause, ...], question: str, titles: list[str], english: bool) -> list[SectionIdea]:
     sections: list[SectionIdea] = []
     found: Items | None = None
     for part in parts:
@@ -150,7 +172,12 @@ def _from_question(
             queries = [part.query] if part.query else [part.text]
             if len(parts) == 1 and english and (content := _content_query(part.query)):
                 queries.append(content)
-            sections.append(SectionIdea(title=_cut(part.text), queries=[_cut(q, 400) for q in queries]))
+            bare = english and squeeze(part.query).casefold() == topic_of(question, titles).casefold().removeprefix(
+                "the "
+            )
+            sections.append(
+                SectionIdea(title=OVERVIEW if bare else _cut(part.text), queries=[_cut(q, 400) for q in queries])
+            )
     return sections or [SectionIdea(title=_cut(question), queries=[_cut(question, 400)])]
 
 
@@ -158,7 +185,13 @@ def _item_section(name: str, found: Items, parts: tuple[Clause, ...]) -> Section
     queries = [with_item(found.pattern, name, found.compared)]
     for part in parts:
         if of_items(part, found):
-            queries.append(squeeze(re.sub(r"\b(?:each|them|these|those|both|they|their|either)\b", name, part.text, count=1, flags=re.I)))
+            queries.append(
+                squeeze(
+                    re.sub(
+                        r"\b(?:each|them|these|those|both|they|their|either)\b", name, part.text, count=1, flags=re.I
+                    )
+                )
+            )
     return SectionIdea(title=_cut(name), queries=[_cut(q, 400) for q in queries[:5]])
 
 
@@ -180,9 +213,7 @@ def _hypotheses(parts: tuple[Clause, ...], english: bool) -> tuple[str, ...]:
     return tuple(_cut(p.text, 300) for p in parts[:3])
 
 
-def _offers(
-    scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str, question: str
-) -> tuple[Offer, ...]:
+def _offers(scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str, question: str) -> tuple[Offer, ...]:
     asked = [term_set(s.title) for s in sections]
     covered = [HEADINGS.get(kind_of(s.title)) for s in sections]
     best = max((h.relevance for h in scout), default=0.0)
@@ -217,9 +248,7 @@ def _section_of(offer: Offer, taken: list[Offer]) -> SectionIdea:
     bare = offer.own and len(documents) == 1
     asks = offer.heading.endswith("?")
     title = offer.heading if bare or asks else f"{offer.heading} ({offer.document})"
-    return SectionIdea(
-        title=_cut(title), queries=[_cut(f"{offer.document}: {offer.heading}", 400)], weight=0.7
-    )
+    return SectionIdea(title=_cut(title), queries=[_cut(f"{offer.document}: {offer.heading}", 400)], weight=0.7)
 
 
 def _cut(text: str, limit: int = 200) -> str:

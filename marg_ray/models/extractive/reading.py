@@ -8,7 +8,22 @@ from dataclasses import dataclass, replace
 
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.clauses import Kind
-from marg_ray.models.extractive.facets import Facet, answer_fit, facet, heading_fit, names_item, path_fit, rivals, subject_fit, word_fit
+from marg_ray.models.extractive.facets import (
+    Facet,
+    answer_fit,
+    contrast,
+    defines,
+    facet,
+    heading_fit,
+    is_on_topic,
+    names_item,
+    path_fit,
+    rivals,
+    same_heading,
+    speaks_of,
+    subject_fit,
+    word_fit,
+)
 from marg_ray.models.extractive.units import Group, Unit, groups_at, outline, subtrees, with_units
 from marg_ray.models.extractive.words import is_english, same_statement, squeeze, term_set, word_count
 from marg_ray.models.tasks import ClaimIdea, ClaimIdeas, ExtractClaims
@@ -40,12 +55,12 @@ class Candidate:
     @property
     def before(self) -> float:
         """The rank by words, which decides what is embedded."""
-        return self.words + 0.3 * self.passage + 0.15 * self.heading + self.rest
+        return self.words + 0.3 * self.passage + 0.3 * self.heading + self.rest
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading a document prepared for the embedder: the facet's query, its `rivals`, then the chosen sentences."""
+    """What reading a document prepared for the embedder: the facet's query and topic, its `rivals`, then the chosen sentences."""
 
     facet: Facet
     groups: tuple[Group, ...]
@@ -78,27 +93,32 @@ def prepare(task: ExtractClaims) -> Reading:
     """Rank the document's sentences by words, and say which to embed. Pure CPU."""
     document = task.document
     wanted = facet(task.question, task.section_title, task.queries, (task.source_title,))
-    groups = outline(document)
+    groups = _section_groups(outline(document), wanted, task)
     best = max((p.score for p in task.passages), default=0.0) or 1.0
     spans = sorted(task.passages, key=lambda p: -p.score)
-    fits = [path_fit(wanted, g.path) for g in groups]
+    fits = [path_fit(wanted, g.path, document.title) for g in groups]
     picked, walked = _groups(wanted, groups, fits, [(p.start, p.end) for p in spans])
     opened = tuple(with_units(document, groups[i], 60 if i in walked else 120) for i in picked)
     english = wanted.english and is_english(document.text[:2000])
     rarity = _rarity(opened)
     candidates = []
+    first_start = min((g.start for g in groups), default=0)
     for g, (index, group) in enumerate(zip(picked, opened, strict=True)):
-        own_title = index == 0 and len(group.path) <= 1
+        own_title = group.start == first_start and len(group.path) <= 1
         for unit in group.units:
             passage = max((p.score / best for p in spans if p.start < unit.end and unit.start < p.end), default=0.0)
             about = subject_fit(wanted, f"{task.source_title} {group.heading} {unit.term} {unit.text}")
             found = _candidate(unit, g, wanted, rarity, passage, fits[index], english, lead=own_title)
             candidates.append(replace(found, rest=found.rest - 0.12 * (1 - about)))
     chosen = sorted(range(len(candidates)), key=lambda i: -candidates[i].before)
-    usable = [i for i in chosen if not candidates[i].junk and (not wanted.item or _about(candidates[i], opened, wanted))]
+    usable = [
+        i for i in chosen if not candidates[i].junk and (not wanted.item or _about(candidates[i], opened, wanted))
+    ]
     usable = usable[:EMBEDDED]
     others = rivals(task.question, wanted, (task.source_title,))
-    texts = [wanted.query, *others] + [embedded_text(opened[candidates[i].group].heading, candidates[i].unit.text) for i in usable]
+    texts = [wanted.query, wanted.topic or wanted.query, *others] + [
+        embedded_text(opened[candidates[i].group].heading, candidates[i].unit.text) for i in usable
+    ]
     return Reading(
         wanted, opened, tuple(candidates), tuple(usable), tuple(texts), len(others),
         frozenset(g for g, i in enumerate(picked) if i in walked), task.max_claims,
@@ -109,6 +129,18 @@ def prepare(task: ExtractClaims) -> Reading:
 def embedded_text(heading: str, sentence: str) -> str:
     """What stands for a sentence in embedding space. The document's title would make all its sentences alike."""
     return f"{heading}: {sentence}" if heading else sentence
+
+
+def _section_groups(groups: list[Group], wanted: Facet, task: ExtractClaims) -> list[Group]:
+    """The groups worth a look: none of a document on something else; the heading's own where the section is named after it."""
+    if not is_on_topic(wanted, f"{task.source_title} {task.document.text}"):
+        return []
+    if not wanted.heading or not wanted.document:
+        return groups
+    if wanted.document.casefold() not in {task.source_title.casefold(), task.document.title.casefold()}:
+        return []
+    named = [g for g in groups if any(same_heading(h, wanted.heading) for h in g.path)]
+    return named or groups
 
 
 def _groups(
@@ -143,6 +175,7 @@ def _candidate(
     text = unit.text
     own, everything, cues = word_fit(wanted, f"{unit.term} {text}", rarity)
     rest = 0.08 * (lead and wanted.kind in _LEADING) + 0.05 * answer_fit(wanted, text)
+    rest += 0.20 * defines(wanted, text) + 0.10 * (lead and bool(wanted.defined))
     row = unit.kind == "table_row"
     junk = unit.kind in {"code", "caption", "heading"} or (
         not row and rules.is_junk(text, english=english, labelled=bool(unit.term))
@@ -152,7 +185,10 @@ def _candidate(
         rest -= 0.05 * rules.is_personal(text) + 0.04 * rules.has_cross_reference(text)
     if wanted.siblings and sum(names_item(text, n) for n in (wanted.item, *wanted.siblings)) > 1:
         rest -= 0.12
+    rest -= 0.10 * (not speaks_of(wanted, f"{unit.term} {text}", fit))
     alone = row or (rules.stands_alone(text, english) and not (english and rules.is_deictic(text)))
+    if wanted.item and unit.term and unit.opens:
+        rest += 0.15 if unit.term == wanted.item else -0.15
     if unit.term_start >= 0 or (unit.term and unit.opens and unit.term in text[: len(unit.term) + 2]):
         alone = True
     return Candidate(unit, group, passage, fit, 0.15 * own + 0.10 * everything + 0.08 * cues, rest, junk, alone)
@@ -173,28 +209,40 @@ def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:
     scores = _scores(reading, vectors)
     runs = sorted(_runs(reading, scores), key=lambda r: -r.score)
     kept: list[Run] = []
-    best_five: list[float] = []
+    floor = _floor(runs, scores, reading)
     for run in runs:
         if len(kept) >= reading.max_claims:
             break
         if any(run.first <= k.last and k.first <= run.last for k in kept):
             continue
-        norm = sum(best_five[:5]) / len(best_five[:5]) if best_five else run.score
-        if run.score < LEAST or run.score < FLOOR * norm:
+        if run.score < floor:
             break
         if _repeats(run, kept, reading):
             continue
         kept.append(run)
-        best_five.append(run.score)
     return ClaimIdeas(claims=[_claim(r, reading, scores) for r in kept])
+
+
+def _floor(runs: list[Run], scores: list[float], reading: Reading) -> float:
+    """What a run must reach: most of the best ones' mean, and well above the document's ordinary sentence."""
+    best: list[Run] = []
+    for run in runs:
+        if len(best) == 5:
+            break
+        if not any(run.first <= k.last and k.first <= run.last for k in best):
+            best.append(run)
+    if not best or (reading.facet.heading and reading.facet.document):
+        return LEAST / 2  # the groups are the section's own already
+    usual = sorted(scores[i] for i in reading.chosen)[len(reading.chosen) // 2] if reading.chosen else 0.0
+    top = sum(r.score for r in best[:3]) / len(best[:3])
+    return max(LEAST, FLOOR * sum(r.score for r in best) / len(best), usual + 0.35 * (top - usual))
 
 
 def _scores(reading: Reading, vectors: Vectors) -> list[float]:
     """The score of every candidate. One without an embedding gets what its embedded neighbours suggest."""
     wanted = reading.facet
-    n = 1 + reading.rivals
-    cosines = [rivalled(float(own), [float(x) for x in row[1:]]) for own, row in zip(
-        vectors[n:] @ vectors[0], vectors[n:] @ vectors[:n].T, strict=True)] if len(vectors) > n else []
+    n = 2 + reading.rivals
+    cosines = [contrast(row[0], row[1], row[2:]) for row in (vectors[n:] @ vectors[:n].T).tolist()]
     known = dict(zip(reading.chosen, cosines, strict=True))
     mean = sum(cosines) / len(cosines) if cosines else 0.3
     by_group: dict[int, list[float]] = {}
@@ -215,11 +263,6 @@ def _scores(reading: Reading, vectors: Vectors) -> list[float]:
     return scores
 
 
-def rivalled(own: float, others: list[float]) -> float:
-    """A cosine, less what another section's is better."""
-    return own - 0.8 * max(0.0, max(others, default=0.0) - own)
-
-
 def _runs(reading: Reading, scores: list[float]) -> list[Run]:
     """Every admissible run: starts alone, goes on without a gap, holds nothing that is no prose."""
     wanted, candidates = reading.facet, reading.candidates
@@ -237,6 +280,10 @@ def _runs(reading: Reading, scores: list[float]) -> list[Run]:
             if last > first and count > RUN_WORDS:
                 break
             total.append(scores[last])
+            if last > first and scores[last] < 0.7 * max(total):
+                continue
+            if last == first + 1 and n.alone and scores[first] < 0.9 * scores[last]:
+                break  # the next sentence is the better start
             if _ends_badly(candidates, last, wanted):
                 continue
             top = sorted(total, reverse=True)

@@ -41,7 +41,9 @@ def review(task: ReviewReport) -> ReviewIdea:
             )  # fmt: skip
     issues += _dangling(written) + _repetitions(written)
     total = len(task.sections) + len(task.gaps)
-    missing = missing_words(task.question, " ".join(f"{s.title if not s.title.endswith('?') else ''} {s.text}" for s in task.sections))
+    missing = missing_words(
+        task.question, " ".join(f"{s.title if not s.title.endswith('?') else ''} {s.text}" for s in task.sections)
+    )
     coverage = (filled / total if total else 0.0) - 0.05 * min(3, len(missing))
     clarity = 1.0 - 3 * measures.dangling - 2 * measures.junk - 2 * measures.repeated - measures.pointers
     opinion = _opinion(written)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from marg_ray.grounding.abbreviations import NEVER_LAST
 from marg_ray.models.extractive.words import word_count
 
 _PRONOUN_START = re.compile(
@@ -53,7 +53,7 @@ _FIRST_CLAUSE_REFERENCE = re.compile(
     r"methods?|options?|steps?|situations?|circumstances|results?|findings?|claims?|measures?|efforts?|points?|"
     r"moves?|decisions?|process|approach|incident|attacks?|command|example|way|kind|sort|purpose|rules?|"
     r"requirements?|values?|figures?|numbers?|issues?|conditions?|areas?|groups?|people)\b|"
-    r"\bthe (?:former|latter)\b|\b(?:used|did|does|do|doing|done|said|see|seen) (?:this|that|so)\b"
+    r"\bthe (?:former|latter)\b|\b(?:used|did|does|do|doing|done) (?:this|so)\b"
 )
 _DEICTIC = re.compile(
     r"\b(?:as follows|the following|see below|see above|(?:described|mentioned|listed|shown|explained|discussed|given|"
@@ -83,14 +83,11 @@ _VERB = re.compile(
     re.X | re.I,
 )
 _CODE_LIKE = re.compile(r"[=/\\|<>{}$#@~^_]|^-{1,2}\w|\(\)|\w\.\w+\.\w")
-_ENDINGS = ('.', '!', '."', '.”', ".'", ".’", '.)', '!)', '。', '！', '।', '؟', '.»', '」', '）', '…', '.]')
+_ENDINGS = (".", "!", '."', ".”", ".'", ".’", ".)", "!)", "。", "！", "।", "؟", ".»", "」", "）", "…", ".]")
 
 
-@dataclass(frozen=True)
-class Manners:
-    """How a text is judged: with the English word lists, or by what holds in all languages."""
-
-    english: bool = True
+# Ends where an abbreviation's stop was taken for the end: "a loan for approx", "to and from L.F".
+_CUT = re.compile(rf"\b(?:(?i:{'|'.join(sorted(map(re.escape, NEVER_LAST)))})|[A-Z](?:\.[A-Z])*)$")
 
 
 def stands_alone(sentence: str, english: bool = True) -> bool:
@@ -169,9 +166,11 @@ def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, insi
     tokens = text.split()
     if sum(bool(_CODE_LIKE.search(t)) for t in tokens) > 0.15 * len(tokens):
         return True
+    if not text.endswith(_ENDINGS) and _CUT.search(text):
+        return True
     if not text.endswith(_ENDINGS) and (count < 8 or not english or not _VERB.search(text)):
         return True
-    return english and not _VERB.search(text)
+    return english and not ends_properly(text) and not has_verb(text)
 
 
 def has_verb(text: str) -> bool:

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.facets import Facet, answer_fit, facet, word_fit
+from marg_ray.models.extractive.facets import Facet, answer_fit, defines, facet, word_fit
 from marg_ray.models.extractive.words import is_english, same_statement, squeeze, word_count
-from marg_ray.models.tasks import FreeText, SectionText, SummariseReport
+from marg_ray.models.tasks import FreeText, SummariseReport
 from marg_ray.seams import Vectors
 
 PER_SECTION = 8  # sentences of a section that are worth an embedding
-_PIECE = re.compile(r"(?P<text>.+?)\s*(?P<marks>(?:\[\d+\]\s*)+)(?=\s|$)", re.S)
+_PIECE = re.compile(r"(?P<text>.+?)\s*(?P<marks>(?:\[\d+\]\s*)+)(?P<stop>[.!?。！？]*)(?=\s|$)", re.S)
 _LABEL = re.compile(r"^\*\*(?P<label>[^*]+)\*\*\s*")
 
 
@@ -41,14 +41,14 @@ class Summarising:
 def marked_lines(section: int, text: str) -> list[Line]:
     """The cited sentences of a section's Markdown, with the label before each."""
     found: list[Line] = []
+    label = ""
     for block in re.split(r"\n+", text):
         block = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", block.strip())
-        label = ""
         if match := _LABEL.match(block):
             label, block = match.group("label").strip(" .:"), block[match.end() :]
         for piece in _PIECE.finditer(block):
             marks = "".join(dict.fromkeys(re.findall(r"\[\d+\]", piece.group("marks"))))
-            found.append(Line(section, squeeze(piece.group("text")), marks, len(found), label))
+            found.append(Line(section, squeeze(piece.group("text")) + piece.group("stop"), marks, len(found), label))
             label = ""
     return found
 
@@ -63,14 +63,8 @@ def prepare(task: SummariseReport) -> Summarising:
         scored.sort(key=lambda p: -p[0])
         lines += [x for _, x in scored[:PER_SECTION]]
         rank += [r for r, _ in scored[:PER_SECTION]]
-    titles = tuple(_asked(s, task.question) for s in task.sections)
-    return Summarising(
-        tuple(lines), len(task.sections), tuple(rank), task.words, (*titles, *(x.text for x in lines))
-    )
-
-
-def _asked(section: SectionText, question: str) -> str:
-    return section.title if word_count(section.title) >= 4 else f"{section.title}: {question}"
+    titles = tuple(facet(task.question, s.title, (s.title,)).query for s in task.sections)
+    return Summarising(tuple(lines), len(task.sections), tuple(rank), task.words, (*titles, *(x.text for x in lines)))
 
 
 def _usable(line: Line) -> bool:
@@ -89,7 +83,14 @@ def _usable(line: Line) -> bool:
 
 def _by_words(line: Line, wanted: Facet) -> float:
     own, everything, cues = word_fit(wanted, line.text, {})
-    return 0.15 * own + 0.10 * everything + 0.05 * cues + 0.08 * answer_fit(wanted, line.text) + 0.05 * (line.order == 0)
+    return (
+        0.15 * own
+        + 0.10 * everything
+        + 0.05 * cues
+        + 0.08 * answer_fit(wanted, line.text)
+        + 0.10 * defines(wanted, line.text)
+        + 0.05 * (line.order == 0)
+    )
 
 
 def compose(work: Summarising, vectors: Vectors) -> FreeText:
@@ -111,7 +112,5 @@ def compose(work: Summarising, vectors: Vectors) -> FreeText:
 
 
 def _bold(line: Line) -> str:
-    """A line that needs its label keeps it."""
-    if not line.label or (rules.stands_alone(line.text) and line.label.casefold() in line.text.casefold()):
-        return ""
-    return f"**{line.label}.** "
+    """A line that cannot stand without its label (a defined term) keeps it."""
+    return "" if not line.label or rules.stands_alone(line.text) else f"**{line.label}:** "

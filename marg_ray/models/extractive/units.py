@@ -9,6 +9,7 @@ from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.snapshots import Document, Part
 from marg_ray.models.extractive.words import squeeze
 
+
 @dataclass(frozen=True)
 class Unit:
     """A sentence, or a whole table row or list item, and where it stands."""
@@ -97,7 +98,9 @@ def _term_of(document: Document, parts: tuple[Part, ...], offset: int) -> tuple[
     text = squeeze(document.text[part.start : part.start + len(part.term) + 40])
     if text.startswith(term):
         return term, part.start
-    if offset and squeeze(document.text[parts[offset - 1].start : parts[offset - 1].end]).rstrip(":") == term.rstrip(":"):
+    if offset and squeeze(document.text[parts[offset - 1].start : parts[offset - 1].end]).rstrip(":") == term.rstrip(
+        ":"
+    ):
         return term, parts[offset - 1].start
     return term, -1
 

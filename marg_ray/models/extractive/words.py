@@ -13,27 +13,24 @@ _NAME = re.compile(
     r"\b(?:\d{4} )?[A-Z][\w'’.\-]*\w(?:(?: (?:of|the|and|de|la|von|van|for))* (?:[A-Z][\w'’.\-]*\w|\d+))*"
 )
 
-FUNCTION_WORDS = frozenset(
-    """a an the of in on at to for and or nor but is are was were be been being am it its this that these those with
+_FUNCTION = """a an the of in on at to for and or nor but is are was were be been being am it its this that these those with
     without by from as into onto about over under than then so if while during through between among against
     what why how when where who whom whose which do does did doing done can could should would will shall may
     might must i me my you your yours he him his she her hers they them their theirs we us our ours one ones not
     no has have had having there here also only just very more most much many some any all each every both other
-    others such same own too s t""".split()
-)
+    others such same own too s t"""
+FUNCTION_WORDS = frozenset(_FUNCTION.split())
 
 # Words that a question uses to ask, and an answer need not repeat.
-ASKING_WORDS = frozenset(
-    """happen happened explain describe tell discuss list give find information overview summary summarize summarise
+_ASKING = """happen happened explain describe tell discuss list give find information overview summary summarize summarise
     report question answer know want need please compare comparison difference differences different between kind
     kinds type types way ways thing things cause caused causes reason reasons effect effects people make made get
-    use used using work works mean means meaning become write research provide detail details important main key
-    involved exactly currently generally usually like""".split()
-)
+    use used using work works wrong go goes going mean means meaning become write research provide detail details important main key
+    involved exactly currently generally usually like"""
+ASKING_WORDS = frozenset(_ASKING.split())
 
-_ENGLISH = frozenset(
-    "the of and to in is was for that with as by on are from at it be an this were which or has had not have".split()
-)
+_COMMON = "the of and to in is was for that with as by on are from at it be an this were which or has had not have"
+_ENGLISH = frozenset(_COMMON.split())
 
 
 def squeeze(text: str) -> str:
@@ -58,14 +55,15 @@ def term_set(text: str) -> frozenset[str]:
 
 def asked_terms(question: str) -> frozenset[str]:
     """Stems that an answer should carry: content words less those that only ask."""
-    return frozenset(
-        stem(w) for w in words(question) if w not in FUNCTION_WORDS and w not in ASKING_WORDS
-    )
+    return frozenset(stem(w) for w in words(question) if w not in FUNCTION_WORDS and w not in ASKING_WORDS)
 
 
 def names(text: str) -> list[str]:
     """Capitalised names in order of appearance; the first word of a sentence counts only inside a longer name."""
     found: list[str] = []
+    tokens = [t for t in text.split() if t[:1].isalpha()]
+    if len(tokens) > 4 and sum(t[0].isupper() for t in tokens) > 0.65 * len(tokens):
+        return []  # In Title Case Every Word Looks Like a Name
     for match in _NAME.finditer(text):
         name = match.group()
         at_start = match.start() == 0 or text[: match.start()].rstrip()[-1:] in {".", "?", "!", ":", ""}
