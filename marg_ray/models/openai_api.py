@@ -89,8 +89,11 @@ class OpenAIModel:
 
     def _smaller(self, estimated: int, task: ModelTask[Any], exc: TooLong) -> int:
         """The next budget: what the server's own numbers suggest, and in any case much less than was refused."""
+        known = self.window
         if exc.limit >= 512:
-            self.window = min(self.window, exc.limit)
+            self.window = min(known, exc.limit)
+        if self.window < known and 0 < exc.counted <= self.window - self.room(task):
+            return estimated  # the prompt fits; the room that was asked for beside it did not
         per_token = estimated / exc.counted if exc.counted > 64 else 1 / MARGIN
         suggested = (self.window - self.room(task)) * per_token
         return int(max(1.0, min(suggested, estimated * 0.6)))

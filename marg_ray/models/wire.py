@@ -159,24 +159,27 @@ class Wire:
 
     async def _streamed(self, create: Callable[..., Any], body: dict[str, Any], on_delta: Deltas) -> Answer:
         """Reads the event stream itself: the client's typed chunks cost about a millisecond a token."""
-        texts: list[str] = []
-        finish, reasoned, seen = "", False, False
-        usage: dict[str, Any] = {}
         async with create(**body, stream=True) as response:
             if "event-stream" not in (kind := response.headers.get("content-type", "")):
                 return self._whole((await response.read()).decode("utf-8", "replace"), kind)
-            async for event in _events(response.iter_lines()):
-                if isinstance(event.get("error"), dict | str):
-                    raise self._error_in_reply(event["error"], 200)
-                usage = event.get("usage") or usage
-                for choice in event.get("choices") or []:
-                    seen = True
-                    delta = choice.get("delta") or {}
-                    finish = choice.get("finish_reason") or finish
-                    reasoned = reasoned or bool(delta.get("reasoning_content") or delta.get("reasoning"))
-                    if piece := _text(delta.get("content")):
-                        texts.append(piece)
-                        await on_delta(piece)
+            return await self._from_events(response.iter_lines(), on_delta)
+
+    async def _from_events(self, lines: AsyncIterator[str], on_delta: Deltas) -> Answer:
+        texts: list[str] = []
+        finish, reasoned, seen = "", False, False
+        usage: dict[str, Any] = {}
+        async for event in _events(lines):
+            if error := event.get("error"):
+                raise self._error_in_reply(error, 200)
+            usage = _dict(event.get("usage")) or usage
+            for choice in map(_dict, _list(event.get("choices"))):
+                seen = True
+                delta = _dict(choice.get("delta"))
+                finish = str(choice.get("finish_reason") or finish)
+                reasoned = reasoned or bool(delta.get("reasoning_content") or delta.get("reasoning"))
+                if piece := _text(delta.get("content")):
+                    texts.append(piece)
+                    await on_delta(piece)
         if not seen:
             raise Transient("the reply held no choices")
         if not finish and not usage:
@@ -191,21 +194,15 @@ class Wire:
             raise Transient(f"the reply of {self.endpoint.host} was not JSON but {what}") from None
         if not isinstance(reply, dict):
             raise Transient(f"the reply of {self.endpoint.host} was JSON, but no chat completion")
-        choices = reply.get("choices")
         if error := reply.get("error"):
             raise self._error_in_reply(error, 200)
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        choice = next(iter(map(_dict, _list(reply.get("choices")))), {})
+        if not choice:
             raise Transient(f"the reply of {self.endpoint.host} held no choices")
-        message = choices[0].get("message")
-        message = message if isinstance(message, dict) else {}
+        message = _dict(choice.get("message"))
         reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
-        usage = reply.get("usage")
-        return _answer(
-            _text(message.get("content")),
-            choices[0].get("finish_reason") or "stop",
-            usage if isinstance(usage, dict) else {},
-            reasoned,
-        )
+        finish = str(choice.get("finish_reason") or "stop")
+        return _answer(_text(message.get("content")), finish, _dict(reply.get("usage")), reasoned)
 
     def _kind(self, exc: Exception, body: dict[str, Any]) -> WireError:
         import openai
@@ -229,8 +226,7 @@ class Wire:
         retry_after: float | None = None,
     ) -> WireError:
         """What an error object means, whether it came with a status of its own or inside a 200."""
-        fields = error.get("error", error) if isinstance(error, dict) else {}
-        fields = fields if isinstance(fields, dict) else {}
+        fields = _dict(error.get("error", error)) if isinstance(error, dict) else {}
         said = str(fields.get("message") or fields.get("detail") or error)
         if status == 200 and str(fields.get("code", "")).isdigit():
             status = int(fields["code"])
@@ -259,8 +255,7 @@ def _load() -> None:
 
 def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> Answer:
     cost = usage.get("cost")
-    details = usage.get("completion_tokens_details")
-    thought = isinstance(details, dict) and bool(details.get("reasoning_tokens"))
+    thought = bool(_dict(usage.get("completion_tokens_details")).get("reasoning_tokens"))
     return Answer(
         text=text,
         finish={"max_tokens": "length", "MAX_TOKENS": "length"}.get(finish, finish or "stop"),
@@ -279,8 +274,16 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return value if type(value) is int and value > 0 else None
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import pickle
@@ -10,6 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from benchmarks.simulated_llm import Body, Canned, SimulatedLLM, Speed, completion
@@ -20,7 +23,7 @@ from marg_ray.models.endpoints import Endpoint, Structure, ollama_base, resolve
 from marg_ray.models.exchange import strict_schema
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.tasks import TASKS, FreeText
-from marg_ray.models.wire import _sizes
+from marg_ray.models.wire import Wire, WireError, _sizes
 from marg_ray.settings import ModelSettings
 from tests import model_tasks as samples
 from tests.plans import as_plan_body
@@ -320,6 +323,49 @@ class TestUnusableReplies:
                 assert "not JSON" in said
                 assert make().endpoint.host in said
 
+    junk = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just("choices"),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "choices",
+                        "message",
+                        "content",
+                        "finish_reason",
+                        "usage",
+                        "error",
+                        "code",
+                        "delta",
+                        "prompt_tokens",
+                    ]
+                ),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=10,
+    )
+
+    @given(junk)
+    def test_whatever_comes_is_an_answer_or_an_error_of_ours(self, reply: Any) -> None:
+        wire = Wire(Endpoint(provider="x", model="m", base_url="http://h/v1"), timeout_s=1, connections=1)
+        with contextlib.suppress(WireError):
+            assert isinstance(wire._whole(json.dumps(reply), "application/json").text, str)
+
+    @given(junk)
+    async def test_whatever_is_streamed_too(self, event: Any) -> None:
+        async def lines() -> AsyncIterator[str]:
+            yield f"data: {json.dumps(event)}"
+            yield "data: [DONE]"
+
+        async def ignore(_: str) -> None: ...
+
+        wire = Wire(Endpoint(provider="x", model="m", base_url="http://h/v1"), timeout_s=1, connections=1)
+        with contextlib.suppress(WireError):
+            assert isinstance((await wire._from_events(lines(), ignore)).text, str)
+
     async def test_a_re_ask_shows_the_complaint_at_temperature_0(self, server: SimulatedLLM, make: Make) -> None:
         server.replies.append(completion('{"title": "Tides"}'))
         reply = await make().run(samples.make_plan(), CALL)
@@ -487,6 +533,18 @@ class TestContext:
         assert len(server.requests) <= 4
         sizes = [len(json.dumps(body)) for body in server.bodies]
         assert sizes == sorted(set(sizes), reverse=True)
+
+    async def test_a_prompt_that_fits_is_not_shrunk_for_its_answer(self, server: SimulatedLLM, make: Make) -> None:
+        message = (
+            "'max_tokens' is too large: 1600. This model's maximum context length is 2048 tokens and your request has "
+            "900 input tokens"
+        )
+        server.rule = lambda body: Canned(status=400, body={"error": message}) if body["max_tokens"] > 1100 else None
+        reply = await make().run(samples.draft_section(), CALL)
+        first, second = server.bodies
+        assert second["messages"] == first["messages"]
+        assert second["max_tokens"] < first["max_tokens"]
+        assert reply.left_out == ()
 
     @needs_shared
     async def test_a_prompt_shortened_in_silence_is_noticed(self, server: SimulatedLLM, make: Make) -> None:
