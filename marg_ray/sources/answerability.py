@@ -1,9 +1,11 @@
 """Whether what a search found can answer its query: answer, show the nearest material, or say that there is nothing.
 
-One threshold refuses three quarters of the re-worded questions that a library does answer, so there are three zones
-and two signals: the best cosine (meaning), and the share of the query's terms, weighted by rarity, that the best
-passage holds (a question wrong in one detail shows there, not in the cosine). Thresholds belong to MiniLM and to
-passages of about 120 words with title and headings in front; `benchmarks/refusal.py` measures them.
+One threshold refuses three quarters of the re-worded questions that a library does answer, so there are three zones.
+The signals: the best cosine (meaning); the share of the query's terms, weighted by rarity, that the best passage holds
+(a question wrong in one detail shows there, not in the cosine); and for a question that asks for a figure, the same
+share in the best sentence that has one ("How old must a member be?" is near every passage about members). Thresholds
+belong to MiniLM and to passages of about 120 words with title and headings in front; `benchmarks/refusal.py` measures
+them.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from marg_ray.grounding.sentences import split_sentences
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
 from marg_ray.records import Answerability, Hit, Zone
 
@@ -28,6 +31,16 @@ _GENERIC = """
 _GENERIC_STEMS = frozenset(stem(word) for word in _GENERIC.split())
 # Chinese and Japanese words of grammar and asking: a pair of characters with one of them says nothing.
 _PARTICLES = frozenset("的了是在和与吗呢什么怎哪为為何如多少几幾谁誰请也及或被把对從从有這这那个些其のはがをにでとも")
+_ASKS_FIGURE = re.compile(
+    r"\b(?:how (?:many|much|old|tall|long|far|fast|big|large|heavy|often|high|deep|wide)|percentage|salary|price"
+    r"|cost|costs|weight|height|population|rate|average|number|capitalisation|capitalization)\b",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy"
+    r"|eighty|ninety|hundreds?|thousands?|millions?|billions?|dozens?|half|twice|once)\b",
+    re.IGNORECASE,
+)
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -44,11 +57,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Thresholds:
-    answer_cosine: float = 0.55
+    answer_cosine: float = 0.45
     answer_coverage: float = 0.65
-    nearest_cosine: float = 0.45
-    nearest_sum: float = 0.56  # cosine + `coverage_weight` x coverage
-    coverage_weight: float = 0.25
+    answer_figure: float = 0.5  # where a figure is asked for
+    nearest_cosine: float = 0.3
+    nearest_sum: float = 0.52  # cosine + `coverage_weight` x coverage
+    coverage_weight: float = 0.3
     words_answer: float = 0.7  # coverage alone, where the encoder does not know the query's script
     words_nearest: float = 0.35
 
@@ -79,10 +93,12 @@ def assess(
         return Answerability(zone=Zone.NOTHING, missing_terms=tuple(query_terms(query).values()))
     terms = query_terms(query)
     weights = {term: math.log1p((passages - df(term) + 0.5) / (df(term) + 0.5)) for term in terms}
-    covered = coverage(weights, [_terms(c) for c in candidates[:BEST]])
-    cosine = max(c.cosine for c in candidates)
+    best = candidates[:BEST]
+    covered = coverage(weights, [_terms(f"{c.title}\n{c.heading}\n{c.text}") for c in best])
+    figure = coverage(weights, _with_figures(best)) if _ASKS_FIGURE.search(query) else 1.0
+    cosine = max(c.cosine for c in best)
     return Answerability(
-        zone=_zone(query, cosine, covered, thresholds),
+        zone=_zone(query, cosine, covered, figure, thresholds),
         missing_terms=tuple(word for term, word in terms.items() if df(term) == 0),
         nearest=tuple(dict.fromkeys(c.title for c in candidates if c.title))[:3],
         cosine=cosine,
@@ -95,19 +111,28 @@ def coverage(weights: dict[str, float], held: Sequence[frozenset[str]]) -> float
     total = sum(weights.values())
     if not total:
         return 1.0
-    return max(sum(w for term, w in weights.items() if term in some) for some in held) / total
+    return max((sum(w for term, w in weights.items() if term in some) for some in held), default=0.0) / total
 
 
-def _terms(candidate: Candidate) -> frozenset[str]:
-    return frozenset(stem(w) for w in words(f"{candidate.title}\n{candidate.heading}\n{candidate.text}"))
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in words(text))
 
 
-def _zone(query: str, cosine: float, covered: float, t: Thresholds) -> Zone:
+def _with_figures(candidates: Sequence[Candidate]) -> list[frozenset[str]]:
+    """The terms of each sentence that has a figure in it, with those of its title and heading."""
+    found = []
+    for c in candidates:
+        above = _terms(f"{c.title}\n{c.heading}")
+        found += [above | _terms(s) for s in split_sentences(c.text) if _FIGURE.search(s)]
+    return found
+
+
+def _zone(query: str, cosine: float, covered: float, figure: float, t: Thresholds) -> Zone:
     if not knows_script(query):
         return (
             Zone.ANSWER if covered >= t.words_answer else Zone.NEAREST if covered >= t.words_nearest else Zone.NOTHING
         )
-    if cosine >= t.answer_cosine and covered >= t.answer_coverage:
+    if cosine >= t.answer_cosine and covered >= t.answer_coverage and figure >= t.answer_figure:
         return Zone.ANSWER
     if cosine >= t.nearest_cosine and cosine + t.coverage_weight * covered >= t.nearest_sum:
         return Zone.NEAREST
@@ -130,7 +155,7 @@ def assess_snippets(query: str, hits: Sequence[Hit], cosines: Sequence[float] = 
     terms = query_terms(query)
     if not hits:
         return Answerability(zone=Zone.NOTHING, missing_terms=tuple(terms.values()))
-    held = [frozenset(stem(w) for w in words(f"{hit.title}\n{hit.snippet}")) for hit in hits]
+    held = [_terms(f"{hit.title}\n{hit.snippet}") for hit in hits]
     weights = {term: 2.0 if _is_specific(word, query) else 1.0 for term, word in terms.items()}
     covered = coverage(weights, held)
     cosine = max(list(cosines) or [hit.relevance for hit in hits])
