@@ -11,7 +11,6 @@ from marg_ray.records import (
     Block,
     Contradiction,
     ContradictionSide,
-    Depth,
     Draft,
     Evidence,
     Finding,
@@ -307,6 +306,3 @@ def inputs(**changes: object) -> ReportInputs:
     }
     values |= changes
     return ReportInputs(**values)  # type: ignore[arg-type]
-
-
-__all__ = ["EVIDENCE", "NOW", "SOURCES", "TEXTS", "Depth", "inputs", "said", "snapshot", "take"]

@@ -50,8 +50,7 @@ def _front(report: Report) -> dict[str, Any]:
     return {
         "question": "" if question == report.title else question,
         "disclosure": wording.disclosure(report),
-        "status": wording.status(report),
-        "nearest": wording.nearest_notice(report),
+        "notices": wording.notices(report),
         "counts": [(v.value, wording.label(report, v.value), counts[v]) for v in Verdict if counts[v]],
         "extras": list(_extras(report)),
     }

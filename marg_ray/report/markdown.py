@@ -52,10 +52,8 @@ def _head(report: Report) -> Iterator[str]:
     yield f"# {_heading(literal(report.title))}"
     lead, rest = wording.disclosure(report)
     yield f"> **{lead}** {escape(rest)}"
-    name, meaning = wording.status(report)
-    yield f"> **{name}.** {escape(meaning)}"
-    if nearest := wording.nearest_notice(report):
-        yield f"> **{wording.label(report, 'nearest')}.** {escape(nearest)}"
+    for notice in wording.notices(report):
+        yield f"> **{notice.name}.** {escape(notice.text)}"
     if one_line(report.question) != report.title:
         yield f"**{wording.label(report, 'question')}:** {escape(one_line(report.question))}"
 

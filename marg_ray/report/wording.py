@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 
 from marg_ray.records import ReportStatus, SourceKind, Verdict, Zone
@@ -43,17 +44,41 @@ def disclosure(report: Report) -> tuple[str, str]:
     return label(report, "ai"), f"{by} {origin} {label(report, 'leads')}"
 
 
-def status(report: Report) -> tuple[str, str]:
-    """The outcome's name, and what it means for a reader."""
+@dataclass(frozen=True)
+class Notice:
+    """Something to know before reading. `kind` is a report status or "nearest"."""
+
+    kind: str
+    name: str
+    text: str
+
+
+def notices(report: Report) -> tuple[Notice, ...]:
+    """The outcome, and whether what follows is only the nearest material.
+
+    That the material is only near is a quality warning of its own: where every sentence holds, it is not said
+    besides that the report did not pass its check.
+    """
+    nearest, marked = _nearest_text(report), _marked_text(report)
+    found = []
+    if not nearest or marked or report.status is not ReportStatus.QUALITY_WARNING:
+        key = report.status.value
+        text = label(report, f"{key}_text")
+        found.append(Notice(key, label(report, key), f"{text} {marked}" if marked else text))
+    if nearest:
+        found.append(Notice("nearest", label(report, "nearest"), nearest))
+    return tuple(found)
+
+
+def _marked_text(report: Report) -> str:
+    """How many sentences carry a warning, or nothing."""
     counts = verdict_counts(report)
     bad = (Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
     marked = ", ".join(f"{label(report, v.value)} ({counts[v]})" for v in bad if counts[v])
-    text = label(report, f"{report.status.value}_text")
-    return label(report, report.status.value), f"{text} {label(report, 'marked', list=marked)}" if marked else text
+    return label(report, "marked", list=marked) if marked else ""
 
 
-def nearest_notice(report: Report) -> str:
-    """Says that what follows is only the nearest material, or nothing."""
+def _nearest_text(report: Report) -> str:
     found = report.answerability
     if found is None or found.zone is Zone.ANSWER:
         return ""

@@ -143,6 +143,15 @@ def test_nearest_material_says_which_words_are_nowhere() -> None:
     assert "Nearest material" not in to_markdown(build_report(inputs(answerability=None)))
 
 
+def test_near_material_that_holds_is_not_called_a_failed_check() -> None:
+    sound = {k: d for k, d in inputs().drafts.items() if k in ("s3", "s4")}
+    body = to_markdown(build_report(inputs(drafts=sound, section_evidence={})))
+    assert "did not pass" not in body
+    assert "**Nearest material.**" in body
+    assert "did not pass" in to_markdown(build_report(inputs()))
+    assert "did not pass" in to_markdown(build_report(inputs(drafts=sound, answerability=None)))
+
+
 def test_a_disagreement_shows_each_value_with_its_source() -> None:
     body = to_markdown(build_report(inputs()))
     assert "> - about 540 GWh: Rance | a \\*working\\* tidal station (2021) [1]" in body
