@@ -249,7 +249,7 @@ def passes(state: ResearchState) -> bool:
     fine = all(g is not None and grounding_passes(g) for g in drafts)
     if not fine or state.answerability.zone is not Zone.ANSWER or state.review_failed:
         return False
-    if any(s.failure for s in state.sections.values()):
+    if any(s.failure or (s.draft and s.draft.incomplete) for s in state.sections.values()):
         return False
     return not state.reviews or state.reviews[-1].verdict is ReviewVerdict.PASS
 

@@ -230,11 +230,7 @@ class Units:
             prompted=tuple(e for n, e in numbers.items() if n not in reply.left_out),
             incomplete=reply.output.incomplete,
         )
-        notes = reply.notes + tuple(
-            Note(kind="unknown_citation", text=f"{u.mark} names no evidence and was removed", section=task.section)
-            for u in draft.unknown_citations
-        )
-        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=notes)
+        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=reply.notes)
 
 
 def evidence_cards(evidence: Sequence[Evidence], sources: dict[str, Source]) -> tuple[EvidenceCard, ...]:

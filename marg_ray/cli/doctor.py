@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+import ray
+
+from marg_ray.actors.coordinator import new_session_id
+from marg_ray.client import Marg, Step, error_of, make_request
+from marg_ray.errors import InsufficientEvidence, UsageError
+from marg_ray.records import ReportStatus, Role, Verdict
+from marg_ray.report.model import Report
+from tests.cluster.conftest import LIBRARY
+
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+
+QUESTION = "What are the environmental effects of tidal barrages?"
+
+
+async def ask(marg: Marg, question: str = QUESTION, **options: object) -> Report:
+    return await marg.research(question, docs=[LIBRARY], **options)  # type: ignore[arg-type]
+
+
+def check(marg: Marg, report: Report) -> None:
+    """Everything a reader may rely on, seen from outside the code that made it."""
+    snapshots = marg.runtime.places.snapshots
+    evidence = {e.id: e for e in report.evidence}
+    numbers = {r.number: r.source for r in report.references}
+    for e in report.evidence:
+        assert snapshots.text(e.source)[e.start : e.end] == e.quote
+    for sentence in report.sentences():
+        assert set(sentence.citations) <= evidence.keys()
+        assert [numbers[n] for n in sentence.numbers] == list(
+            dict.fromkeys(evidence[c].source for c in sentence.citations)
+        )
+    used = [n for s in report.sentences() for n in s.numbers]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1)) == sorted(set(used))
+    if report.status is ReportStatus.PASSED:
+        bad = (Verdict.UNSUPPORTED, Verdict.CONTRADICTED, Verdict.NOT_CHECKED)
+        assert not [s for s in report.sentences() if s.verdict in bad]
+
+
+async def test_a_question_about_the_documents_gets_a_checked_report(marg: Marg) -> None:
+    steps: list[Step] = []
+    report = await ask(marg, on_step=steps.append)
+    check(marg, report)
+    assert report.status is ReportStatus.PASSED
+    assert report.model == "extractive"
+    assert len(report.sections) >= 3
+    assert report.summary
+    roles = {r.role for s in steps for r in s.progress.running}
+    assert {Role.RESEARCHER, Role.SYNTHESIZER} <= roles, "the agents were never seen at work"
+    assert set(report.usage.by_role) >= {"planner", "researcher", "synthesizer", "critic"}
+
+
+async def test_two_sessions_at_once_do_not_mix(marg: Marg) -> None:
+    import asyncio
+
+    one, two = await asyncio.gather(
+        ask(marg, "Why was the Swansea Bay tidal lagoon rejected?", depth="overview"),
+        ask(marg, "What is the capacity of the Sihwa Lake tidal power station?", depth="overview"),
+    )
+    for report in (one, two):
+        check(marg, report)
+    assert one.session_id != two.session_id
+    assert re.search("Swansea", one.summary[0].text)
+    assert "254" in " ".join(s.text for s in two.sentences())
+
+
+async def test_a_question_that_nothing_answers_is_refused_with_the_missing_words(marg: Marg) -> None:
+    with pytest.raises(InsufficientEvidence):
+        await ask(marg, "Who won the 1998 football world cup in France?")
+
+
+async def test_a_missing_folder_is_said_before_anything_starts(marg: Marg) -> None:
+    before = len(await marg.runtime.sessions())
+    with pytest.raises(UsageError, match="no folder"):
+        await marg.research(QUESTION, docs=["/no/such/folder"])
+    assert len(await marg.runtime.sessions()) == before
+
+
+@pytest.mark.parametrize(
+    "victim",
+    ["coordinator:0", "ledger", "worker:0", "worker:1", "agent:researcher", "agent:critic", "agent:synthesizer"],
+)
+async def test_a_killed_actor_does_not_lose_the_run(marg: Marg, victim: str) -> None:
+    session_id = new_session_id()
+    request = make_request(QUESTION, docs=[LIBRARY], depth="overview", offline=True)
+    killed, last = False, None
+    async for step in marg.run(session_id, request):
+        last = step
+        if not killed and step.state.plan is not None:
+            ray.kill(ray.get_actor(victim), no_restart=False)
+            killed = True
+    assert killed
+    assert last is not None
+    assert error_of(last.state, session_id) is None
+    report = marg.report(last.state, session_id)
+    check(marg, report)
+    log = [e.message.task_id for e in (await marg.runtime.progress(session_id)).entries]
+    assert len(log) == len(set(log)), "a fact is in the log twice"
