@@ -19,8 +19,10 @@ _SYNONYMS = {
     "announced": "made known", "following": "after", "during": "in the course of", "however": "yet", "near": "close to",
     "city": "town", "used": "employed", "help": "assist", "showed": "demonstrated", "due to": "because of",
 }  # fmt: skip
-_UNITS = [("km", "miles"), ("miles", "km"), ("kilometres", "miles"), ("million", "billion"), ("billion", "million"),
-          ("percent", "million"), ("%", " million"), ("days", "weeks"), ("months", "years"), ("hours", "days"), ("metres", "kilometres")]  # fmt: skip
+_UNITS = [("km", "miles"), ("miles", "km"), ("kilometres", "miles"), ("million", "billion"),
+          ("billion", "million"),
+          ("percent", "million"), ("%", " million"), ("days", "weeks"), ("months", "years"), ("hours", "days"),
+          ("metres", "kilometres")]  # fmt: skip
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
 
@@ -48,7 +50,7 @@ def edits(articles: dict[str, list[list[str]]], per_kind: int, seed: int = 1) ->
     found: list[Edit] = []
     for _, paragraph, at in places:
         sentence = paragraph[at].strip()
-        evidence = " ".join(s.strip() for s in paragraph[max(0, at - 1) : at + 2])
+        evidence = " ".join(f"{s.strip().rstrip('.')}." for s in paragraph[max(0, at - 1) : at + 2])
         for kind, (kept, change) in KINDS.items():
             if counts.get(kind, 0) >= per_kind:
                 continue

@@ -2,7 +2,7 @@
 
     python -m benchmarks.grounding --data PATH [--rows 300] [--edits 60] [--worst wice]
 
-Prints balanced accuracy per set for the verdict "supported", for one threshold over all sets, and for word recall alone.
+Prints balanced accuracy per set for the verdict "supported", for one threshold over all sets, for word recall alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Public verification sets as (claim, source texts, label) rows. They lie outside the project: `--data` names the folder."""
+"""Public verification sets as (claim, source texts, label) rows, read from the folder that `--data` names."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Row:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as file:
-        for line in file:
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for line in text.decode("utf-8").split("\n"):
+        if line:
             yield json.loads(line)
 
 
 def _table(path: Path, delimiter: str = ",") -> Iterator[dict[str, str]]:
     csv.field_size_limit(10_000_000)
-    text = gzip.open(path, "rt", encoding="utf-8").read()
+    text = gzip.decompress(path.read_bytes()).decode("utf-8")
     quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     yield from csv.DictReader(io.StringIO(text), delimiter=delimiter, quoting=quoting)
 

@@ -14,7 +14,7 @@ from marg_ray.grounding.terms import content_terms, stem, words
 
 _WINDOW = 3  # sentences
 _COVER = 4  # sentences from anywhere
-_VAGUE = frozenset(
+VAGUE = frozenset(
     map(
         stem,
         """
@@ -93,11 +93,17 @@ class Alignment:
     missing: tuple[str, ...]
 
 
-def align(text: str, passages: Sequence[Passage], context: frozenset[str] = frozenset()) -> Alignment:
+def align(
+    text: str,
+    passages: Sequence[Passage],
+    context: frozenset[str] = frozenset(),
+    settled: frozenset[str] = frozenset(),
+) -> Alignment:
     """Align a sentence with passages.
 
     Args:
         context: stems of titles and headings; they count as said, but less.
+        settled: stems of figures that were found in another notation; they count in full.
     """
     weights = _weights(text)
     total = sum(weights.values())
@@ -110,8 +116,8 @@ def align(text: str, passages: Sequence[Passage], context: frozenset[str] = froz
         best, chosen = best + 0.85 * (cover - best), spread
     said = _merged([found for _, _, found in spread])
     for term, weight in weights.items():
-        if term in context and said.get(term, 0.0) < weight:
-            best += 0.6 * (weight - said.get(term, 0.0))
+        if term in context | settled and said.get(term, 0.0) < weight:
+            best += (1.0 if term in settled else 0.6) * (weight - said.get(term, 0.0))
             said[term] = weight
     lost = [w for w in dict.fromkeys(words(text)) if (t := stem(w)) in weights and not said.get(t)]
     units = tuple(unit for _, unit, _ in chosen)
@@ -150,7 +156,7 @@ def _cover(hits: Sequence[_Hit]) -> tuple[float, list[_Hit]]:
 
 
 def _weights(text: str) -> dict[str, float]:
-    return {t: 0.3 if t in _VAGUE else 1.5 if t[0].isdigit() else 1.0 for t in content_terms(text)}
+    return {t: 0.3 if t in VAGUE else 1.5 if t[0].isdigit() else 1.0 for t in content_terms(text)}
 
 
 def _hits(weights: dict[str, float], terms: frozenset[str]) -> dict[str, float]:

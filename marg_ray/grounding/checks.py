@@ -8,9 +8,18 @@ from dataclasses import dataclass
 
 from marg_ray.grounding.alignment import Alignment, Passage, Unit
 from marg_ray.grounding.dates import Date, find_dates
+from marg_ray.grounding.differences import turned
 from marg_ray.grounding.names import has_name, names
-from marg_ray.grounding.polarity import added_quantifier, lost_hedge, negation_differs, opposite, wide_negation_differs
+from marg_ray.grounding.polarity import (
+    added_quantifier,
+    denial,
+    lost_hedge,
+    negation_differs,
+    opposite,
+    wide_negation_differs,
+)
 from marg_ray.grounding.quantities import Quantity, figures, find_quantities
+from marg_ray.grounding.terms import content_terms
 from marg_ray.records import Verdict
 
 _SAME_MATTER = 0.7  # recall from which another value is a contradiction, not another subject
@@ -42,6 +51,18 @@ def complaints(text: str, passages: Sequence[Passage], alignment: Alignment, con
     return sorted(found, key=lambda c: order.index(c.ceiling))
 
 
+def settled_terms(text: str, passages: Sequence[Passage]) -> frozenset[str]:
+    """The terms of figures and dates that a passage has with the same value, in whatever notation."""
+    dates = find_dates(text)
+    there = [d for p in passages for d in p.dates]
+    found = [d.text for d in dates if any(d.fits(t) for t in there)]
+    theirs = [q for p in passages for q in p.quantities]
+    for one in find_quantities(text, dates):
+        if any(one.same_unit(t) and (one.same_value(t) or one.rounds(t)) for t in theirs):
+            found.append(one.text)
+    return frozenset(content_terms(" ".join(found)))
+
+
 # ---- dates and figures
 
 
@@ -53,7 +74,7 @@ def _dates(dates: Sequence[Date], passages: Sequence[Passage], alignment: Alignm
         if any(d.fits(t) for d in readings for t in theirs):
             continue
         one = readings[0]
-        if not one.month and re.search(rf"(?<!\d){one.year}(?!\d)", _joined(passages)):
+        if not one.month and re.search(rf"(?<!\d){one.year}(?!\d)", _joined(passages).replace(",", "")):
             continue
         rivals = _rivals(one, alignment.units, dates)
         if one.month and not rivals and _parts_are_there(one, passages, theirs):
@@ -96,8 +117,9 @@ def _quantities(mine: Sequence[Quantity], passages: Sequence[Passage], alignment
         same = [t for t in theirs if one.same_value(t)]
         if any(one.same_unit(t) for t in same) or (not same and one.values[0] in years):
             continue
-        if same:
-            reason = f"the cited passage says {same[0].text}, not {one.text}"
+        other = same or [t for t in theirs if _digits(t) and _digits(t) == _digits(one)]
+        if other:
+            reason = f"the cited passage says {other[0].text}, not {one.text}"
             found.append(Complaint("unit", reason, Verdict.UNSUPPORTED))
         elif one.spelled or one.ordinal:
             if not _written(one, passages):
@@ -121,6 +143,11 @@ def _missing_number(one: Quantity, mine: Sequence[Quantity], alignment: Alignmen
     if len(rivals) == 1 and alignment.recall >= _SAME_MATTER:
         return Complaint("number", f"the cited passage says {rivals[0].text}, not {one.text}", Verdict.CONTRADICTED)
     return Complaint("number", f"the number {one.text} is in none of the cited passages", Verdict.UNSUPPORTED)
+
+
+def _digits(one: Quantity) -> str:
+    found = re.match(r"\d[\d.,]*\d|\d", one.text)
+    return found.group().replace(",", "") if found else ""
 
 
 def _written(one: Quantity, passages: Sequence[Passage]) -> bool:
@@ -169,6 +196,13 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
 # ---- direction
 
 
+_TURNED = {
+    "negation": "sentence and cited passage say opposite things: one has “{}{}”",
+    "direction": "“{}” stands where the cited passage says “{}”",
+    "roles": "“{}” and “{}” have changed places",
+}
+
+
 def _polarity(text: str, alignment: Alignment) -> list[Complaint]:
     units = alignment.units[:2]
     if not units or alignment.recall < 0.5:
@@ -177,10 +211,14 @@ def _polarity(text: str, alignment: Alignment) -> list[Complaint]:
     found: list[Complaint] = []
     sure = alignment.recall >= _SAME_MATTER
     against = Verdict.CONTRADICTED if sure else Verdict.PARTIAL
+    if change := turned(sentence, units[0]):
+        return [Complaint(change[0], _TURNED[change[0]].format(*change[1:]), Verdict.CONTRADICTED)]
     if word := negation_differs(sentence, units[:1]):
         found.append(Complaint("negation", f"only one of sentence and passage negates “{word}”", against))
     elif sure and wide_negation_differs(text, units[0].text):
         found.append(Complaint("negation", "only one of sentence and passage is negated", Verdict.PARTIAL))
+    if word := denial(sentence, units):
+        found.append(Complaint("denial", f"the cited passage says “{word}”", against))
     if pair := opposite(sentence, units[:1]):
         found.append(Complaint("direction", f"“{pair[0]}” stands where the cited passage says “{pair[1]}”", against))
     if word := lost_hedge(sentence, units):

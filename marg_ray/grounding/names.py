@@ -8,7 +8,7 @@ from collections.abc import Set
 from marg_ray.grounding.dates import MONTHS
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
 
-_TOKEN = re.compile(r"[^\W_]+(?:[-‐.&'’][^\W_]+)*")
+_TOKEN = re.compile(r"[^\W_\u2e80-\U0003ffff]+(?:[-‐.&'’][^\W_\u2e80-\U0003ffff]+)*")
 _START = re.compile(r"(?:\A|[.!?:;•|]\s+|[\"“„(\[]\s*)\W*\Z")
 _SAME_PEOPLE = (
     "france french|netherlands dutch holland|switzerland swiss|greece greek|spain spanish|denmark danish danes|"

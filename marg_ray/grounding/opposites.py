@@ -111,13 +111,10 @@ def _read() -> dict[str, list[tuple[int, int]]]:
 SIDES = _read()
 
 HEDGES = frozenset(
-    map(
-        stem,
-        """
-        may might possibly perhaps allegedly alleged reportedly rumoured rumored planned plans proposed forecast
-        projected expected could potentially hypothesised speculated kann könnte möglicherweise geplant pourrait podría
-        """.split(),  # noqa: SIM905
-    )
+    """
+    may might possibly perhaps allegedly alleged reportedly rumoured rumored planned plans proposed forecast projected
+    expected could potentially hypothesised hypothesized kann könnte möglicherweise geplant pourrait podría
+    """.split()  # noqa: SIM905
 )
 QUANTIFIERS = (
     frozenset("all every each entire whole any both complete total full completely entirely fully".split()),  # noqa: SIM905

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from marg_ray.grounding.alignment import Unit
@@ -51,16 +52,38 @@ def opposite(sentence: Unit, units: Sequence[Unit]) -> tuple[str, str] | None:
     return None
 
 
+_ALSO_HEDGES = frozenset(("likely", "would", "should", "can", "suggest", "suggests", "probably", "seems", "appears"))
+
+
 def lost_hedge(sentence: Unit, units: Sequence[Unit]) -> str:
-    """The passage's "may" that the sentence leaves out, or ""."""
-    if any(
-        stem(w) in HEDGES or w in ("likely", "would", "should", "can", "suggest", "suggests") for w in sentence.words
-    ):
+    """The passage's "may" that the sentence leaves out before the same word, or ""."""
+    if any(w in HEDGES or w in _ALSO_HEDGES for w in sentence.words):
         return ""
     for unit in units[:1]:
-        for word in unit.words:
-            if stem(word) in HEDGES:
+        for at, word in enumerate(unit.words):
+            if word not in HEDGES or (word == "may" and not re.search(r"\bmay\b", unit.text)):
+                continue
+            hedged = [stem(w) for w in unit.words[at + 1 : at + 5] if w not in STOP_WORDS]
+            if hedged and hedged[0] in sentence.terms:
                 return word
+    return ""
+
+
+_DENIAL = re.compile(
+    r"\b(?:not true|untrue|false(?:ly)?|incorrect|no (?:evidence|proof|sign)|den(?:y|ies|ied)|refuted?|disproved|"
+    r"debunked|myth|unproven|rumou?r|hoax|allegation)s?\b.{0,20}\bthat\b|"
+    r"\b(?:is|are|was|were) (?:a myth|false|untrue|not true)\b",
+    re.IGNORECASE,
+)
+
+
+def denial(sentence: Unit, units: Sequence[Unit]) -> str:
+    """The words by which the passage says that something is not so, where the sentence has none such, or ""."""
+    if _DENIAL.search(sentence.text):
+        return ""
+    for unit in units[:1]:
+        if match := _DENIAL.search(unit.text):
+            return match.group()
     return ""
 
 

@@ -27,7 +27,7 @@ _APPROX = re.compile(
     r"cerca de|casi|más de)\s*(?:[€$£¥]|US\$)?\s*\Z|[~≈<>≤≥约約近超]\s*\Z",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\s?(?:[-–—~～至到]|to|bis|and|und|à|a)\s?", re.IGNORECASE)
+RANGE = re.compile(r"\s?(?:[-–—~～至到]|to|bis|and|und|à|a)\s?", re.IGNORECASE)
 
 _SPELLED = re.compile(
     rf"\b(?P<word>{'|'.join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))})\b"
@@ -89,7 +89,7 @@ def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
     """The first figure of "5 to 10 million km" has the unit and the scale of the second."""
     for at in range(len(found) - 2, -1, -1):
         low, high = found[at], found[at + 1]
-        if not _RANGE.fullmatch(text[low.end : high.start].strip("$€£¥ ") or " "):
+        if not RANGE.fullmatch(text[low.end : high.start].strip("$€£¥ ") or " "):
             continue
         values = low.values
         if low.scale == 1.0 < high.scale:

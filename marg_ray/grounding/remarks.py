@@ -45,7 +45,8 @@ _TURN = re.compile(
     r"\b(?:but|although|though|while|whereas|however|aber|obwohl|mais|pero|但|然而)\b|但|然而", re.IGNORECASE
 )
 _TRANSITION = re.compile(
-    r"(?:in (?:summary|short|conclusion|other words|addition)|to (?:sum up|conclude|summari[sz]e)|for example|for instance|"
+    r"(?:in (?:summary|short|conclusion|other words|addition)|to (?:sum up|conclude|summari[sz]e)|"
+    r"for example|for instance|"
     r"more on this below|see (?:below|above|also)|as (?:follows|noted above|shown below)|"
     r"the (?:main|key) (?:points|findings) are|"
     r"several (?:points|questions) (?:remain|stand out)|further research is needed|this matters|here is why|"

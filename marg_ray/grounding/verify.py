@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from marg_ray.grounding.alignment import Alignment, align, passage
-from marg_ray.grounding.checks import Complaint, complaints
+from marg_ray.grounding.checks import Complaint, complaints, settled_terms
 from marg_ray.grounding.remarks import is_not_factual
 from marg_ray.grounding.terms import words
 from marg_ray.records import Draft, Evidence, Grounding, Sentence, SentenceVerdict, Verdict
@@ -62,7 +62,7 @@ def check_sentence(
     for number, one in enumerate(passages):
         if _is_quoted(plain, one.text):
             return Check(Verdict.SUPPORTED, "stands in the cited passage", evidence[number].id, 1.0, 1.0)
-    alignment = align(plain, passages, context.terms)
+    alignment = align(plain, passages, context.terms, settled_terms(plain, passages))
     found = complaints(plain, passages, alignment, context)
     recall = alignment.recall
     if similarity is not None and _MIDDLE[0] <= recall < _MIDDLE[1]:

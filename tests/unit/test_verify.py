@@ -55,7 +55,7 @@ def test_what_the_passage_says_is_supported(text: str) -> None:
         ("In May 2018 the operator EDF renewed the gates.", "May 2018"),
         ("In May 2019 the operator Engie renewed the gates.", "Engie"),
         ("The gates were renewed in May 2019 and output fell by 3.5 %.", "fell"),
-        ("In May 2019 the operator EDF did not renew the gates.", "renew"),
+        ("In May 2019 the operator EDF did not renew the gates.", "not"),
         ("Fish return to the basin.", "may"),
         ("Only some fish may return to the basin.", "only"),
         ("Renewing the gates cost about $1.3 million.", "1.3 million"),
@@ -185,7 +185,10 @@ class _Same:
 
 
 async def test_embeddings_move_only_the_middle() -> None:
-    text = "Its 24 turbines reach 240 MW [1]. Marine engines supply decent amounts of current [1]. Its 41 turbines reach 240 MW [1]."
+    text = (
+        "Its 24 turbines reach 240 MW [1]. Marine engines supply decent amounts of current [1]. "
+        "Its 41 turbines reach 240 MW [1]."
+    )
     quote = "Its 24 turbines reach 240 MW. Sea engines supply plentiful amounts of electricity."
     draft = parse_draft(text, {1: "e1"}, section="s1", section_title="T", revision=2)
     known = {"e1": evidence(quote)}
