@@ -34,11 +34,11 @@ class Formatter:
         report = await self.offload(build_report, inputs)
         artefact = await self.offload(self.artefacts.put, to_json(report))
         words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
-        refused = inputs.status is ReportStatus.INSUFFICIENT_EVIDENCE
+        refused = report.status is ReportStatus.INSUFFICIENT_EVIDENCE
         return ReportReady(
             task_id=task.id,
             artefact=artefact,
-            status=inputs.status,
+            status=report.status,
             words=words,
             reason=inputs.verdict if refused else "",
         )
