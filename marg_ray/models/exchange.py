@@ -101,9 +101,8 @@ class Exchange:
     async def _once(self, ask: Ask, on_delta: Deltas | None) -> Answer:
         async with self._slots:
             if not self.breaker.admit():
-                raise self._unavailable(
-                    f"it failed several times in a row and is left alone for {self.breaker.wait_s:.0f} s"
-                )
+                left = f"{self.breaker.wait_s:.0f} s" if self.breaker.wait_s else "as long as another call tries it"
+                raise self._unavailable(f"it failed several times in a row and is left alone for {left}")
             try:
                 answer = await self.wire.send(self._body(ask, streamed=on_delta is not None), on_delta)
             except Transient as exc:

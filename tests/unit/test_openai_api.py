@@ -8,6 +8,7 @@ import json
 import logging
 import pickle
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -207,11 +208,12 @@ class TestRetries:
         assert reply.output.query
         assert sleeps.slept == [1.0]
 
+    @pytest.mark.parametrize("status", [429, 503])
     @pytest.mark.parametrize(("value", "waited"), [("7", 7.0), ("0.5", 0.5), ("9999", 60.0)])
     async def test_retry_after_is_honoured_within_a_minute(
-        self, server: SimulatedLLM, make: Make, sleeps: Sleeps, value: str, waited: float
+        self, server: SimulatedLLM, make: Make, sleeps: Sleeps, value: str, waited: float, status: int
     ) -> None:
-        server.replies.append(Canned(status=429, body={"error": "slow"}, headers={"Retry-After": value}))
+        server.replies.append(Canned(status=status, body={"error": "slow"}, headers={"Retry-After": value}))
         await make().run(samples.rewrite_query(), CALL)
         assert sum(sleeps.slept) == pytest.approx(waited)
 
@@ -282,6 +284,25 @@ class TestRetries:
         sleeps.now += 31
         assert (await model.run(samples.make_plan(), CALL)).output.title
         assert model.exchange.breaker.state == "closed"
+
+    async def test_a_cancelled_probe_leaves_the_door_open(
+        self, server: SimulatedLLM, make: Make, sleeps: Sleeps
+    ) -> None:
+        model = make(retries=0)
+        for _ in range(5):
+            model.exchange.breaker.failed()
+        sleeps.now += 31
+        server.speed = Speed(ttft_s=3600)
+        probe = asyncio.create_task(model.run(samples.make_plan(), CALL))
+        async with asyncio.timeout(20):
+            await server.started.wait()
+        with pytest.raises(ModelUnavailable, match="left alone"):
+            await model.run(samples.make_plan(), CALL)
+        probe.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await probe
+        server.speed = Speed()
+        assert (await model.run(samples.make_plan(), CALL)).output.sections
 
     def test_half_open_admits_a_single_probe(self) -> None:
         now = [0.0]
@@ -561,6 +582,11 @@ class TestContext:
     async def test_ollama_is_told_the_context_size(self, server: SimulatedLLM, make: Make) -> None:
         await make("ollama", context_tokens=16_384).run(samples.draft_section(), CALL)
         assert server.bodies[0]["options"] == {"num_ctx": 16_384}
+        endpoint = replace(make("ollama").endpoint, window=32_000)
+        model = OpenAIModel(endpoint, ModelSettings())
+        await model.run(samples.draft_section(), CALL)
+        await model.aclose()
+        assert server.bodies[1]["options"] == {"num_ctx": 32_000}
 
     @pytest.mark.parametrize(
         ("said", "limit", "counted"),

@@ -86,6 +86,11 @@ class TestReasoning:
         with pytest.raises(Unreadable):
             read(content, PlanIdea)
 
+    def test_text_before_a_closing_tag_is_reasoning(self) -> None:
+        assert read("The user wants birds. Draft: it fell.</think>It rose [1].", FreeText).markdown == "It rose [1]."
+        with pytest.raises(Unreadable):
+            read(f"{PLAN} is my draft</think>I cannot answer.", PlanIdea)
+
     def test_markdown_loses_reasoning_fence_and_preamble(self) -> None:
         assert read("<think>hm</think>Here is the section:\n\nIt rose [1].", FreeText).markdown == "It rose [1]."
         assert read("```markdown\nIt rose [1].\n```", FreeText).markdown == "It rose [1]."
@@ -137,6 +142,11 @@ class TestNearJson:
         [
             '{"a": "x", "a": "y"}',  # two values, one key: which?
             '{"city": "New York, "kind": "town"}',  # a repair would swallow an entry
+            '{"title": "A", "sections": ["q1"] and also "hypotheses": ["h"]}',  # ... would lose words
+            '{"q": "one", "two", "three"}',
+            '[{"key": "value"}][{"key": "other"}]',
+            '{"a": ["x" "y" z]}',  # ... would make an entry of a fragment
+            '{"key":value "key2":"value2" }',
             "[" * 5000,
             '{"a": ' * 100 + "1" + "}" * 100,
             "not json at all",
