@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -28,10 +28,35 @@ MARK = re.compile(r"\[(\d+(?:\s*,\s*\d+)*)\]")
 LINK = re.compile(r"https?://|www\.|\]\(")
 
 
-@dataclass(frozen=True)
+@dataclass
+class Door:
+    """Holds the calls of a backend while it is shut."""
+
+    shut: bool = False
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def pass_through(self) -> None:
+        if self.shut:
+            self.arrived.set()
+            await asyncio.Event().wait()
+
+
+@dataclass
 class Backend:
     model: ModelClient
-    hold: Callable[[], asyncio.Event] | None = None  # makes the next call wait; the event says that it arrived
+    hold: Callable[[], asyncio.Event] | None = None  # makes calls wait; the event says that one arrived
+    free: Callable[[], None] = lambda: None
+
+
+def behind(door: Door, model: ModelClient) -> Backend:
+    def hold() -> asyncio.Event:
+        door.shut = True
+        return door.arrived
+
+    def free() -> None:
+        door.shut = False
+
+    return Backend(model, hold, free)
 
 
 class Everything(ScriptedModel):
@@ -51,19 +76,8 @@ async def scripted() -> AsyncIterator[Backend]:
 
 
 async def canned() -> AsyncIterator[Backend]:
-    arrived, never = asyncio.Event(), asyncio.Event()
-    held: list[bool] = []
-
-    async def before(task: object, call: Call) -> None:
-        if held:
-            arrived.set()
-            await never.wait()
-
-    def hold() -> asyncio.Event:
-        held.append(True)
-        return arrived
-
-    yield Backend(CannedModel(before=before), hold)
+    door = Door()
+    yield behind(door, CannedModel(before=lambda task, call: door.pass_through()))
 
 
 async def openai_api() -> AsyncIterator[Backend]:
@@ -75,7 +89,10 @@ async def openai_api() -> AsyncIterator[Backend]:
             server.speed = Speed(ttft_s=3600)
             return server.started
 
-        yield Backend(model, hold)
+        def free() -> None:
+            server.speed = Speed()
+
+        yield Backend(model, hold, free)
         await model.aclose()
 
 
@@ -99,13 +116,21 @@ async def talkative_api() -> AsyncIterator[Backend]:
 
 
 async def wrapped() -> AsyncIterator[Backend]:
-    yield Backend(TieredModel(FallbackModel(CannedModel(name="a"), CannedModel(name="b")), CannedModel(name="c")))
+    door = Door()
+    strong = FallbackModel(CannedModel(name="a", before=lambda task, call: door.pass_through()), CannedModel(name="b"))
+    yield behind(door, TieredModel(CannedModel(name="c"), strong))
 
 
 async def extractive() -> AsyncIterator[Backend]:
     module = pytest.importorskip("marg_ray.models.extractive", reason="the extractive model is not here")
     embeddings = pytest.importorskip("marg_ray.models.embeddings", reason="the embeddings are not here")
-    yield Backend(module.ExtractiveModel(embeddings.HashingEmbedder(), in_thread))
+    door = Door()
+
+    async def offload(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        await door.pass_through()
+        return await in_thread(fn, *args, **kwargs)
+
+    yield behind(door, module.ExtractiveModel(embeddings.HashingEmbedder(), offload))
 
 
 BACKENDS = (scripted, canned, openai_api, talkative_api, wrapped, extractive)
@@ -251,6 +276,8 @@ async def test_a_cancelled_call_stops_and_the_next_one_works(backend: Backend) -
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
+    backend.free()
+    assert (await backend.model.run(samples.draft_section(), CALL)).output.markdown
 
 
 async def test_the_same_task_twice_has_answers_of_one_type(model: ModelClient) -> None:
