@@ -7,17 +7,18 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, ParamSpec, Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from marg_ray.records import Record, Role, Usage
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Vectors = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vectors: TypeAlias = "NDArray[np.float32]"  # not every process that passes vectors on needs numpy
 
 
 class Embedder(Protocol):

@@ -39,6 +39,10 @@ class Places:
         return self.home / "marg.db"
 
     @property
+    def store_url(self) -> str:
+        return f"sqlite+aiosqlite:///{self.database}"
+
+    @property
     def snapshots(self) -> Snapshots:
         from marg_ray.grounding.snapshots import Snapshots
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import uuid4
-
-import structlog
 
 from marg_ray.actors.protocol import Dispatch
 from marg_ray.errors import MargError, SessionNotFound, StaleEpoch
@@ -24,7 +23,7 @@ from marg_ray.state import ResearchState, apply, replay
 from marg_ray.store.protocol import LogEntry, SessionRow, Store
 from marg_ray.tasks import Task
 
-log = structlog.get_logger("marg.coordinator")
+log = logging.getLogger(__name__)
 
 HANDED_OUT = 2  # how often a task that does not answer is handed out before it counts as failed
 
@@ -222,7 +221,7 @@ class Coordinator:
                 return await asyncio.wait_for(self._dispatch(task), self._lease_s)
             except TimeoutError:
                 if tries_left:
-                    log.warning("task_reissued", task=task.id, lease_s=self._lease_s)
+                    log.warning("no answer to %s within %g s: handed out again", task.id, self._lease_s)
                     continue
                 return _failure(task, TimeoutError(f"no answer within {self._lease_s:g} s, {HANDED_OUT} times"))
             except Exception as exc:  # whatever an agent raises becomes a fact; what follows is decided by `apply`
@@ -233,7 +232,7 @@ class Coordinator:
 def _failure(task: Task, exc: Exception) -> TaskFailed:
     known = isinstance(exc, MargError)
     if not known:
-        log.error("task_crashed", task=task.id, exc_info=exc)
+        log.error("%s crashed", task.id, exc_info=exc)
     return TaskFailed(
         task_id=task.id,
         role=task.role,

@@ -13,7 +13,7 @@ import logging
 import os
 import zlib
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unasked
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -27,13 +27,14 @@ from marg_ray.actors.holder import this_process
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
-from marg_ray.models.select import Choice
 from marg_ray.records import Request, Role, Usage
 from marg_ray.seams import Begun, CallKey, Embedder, Ledger, Offload, Vectors
 from marg_ray.settings import Settings
 from marg_ray.store.protocol import CallRow, LogEntry, SessionRow, Store
-from marg_ray.store.sql import SqlStore, sqlite_url
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
+
+if TYPE_CHECKING:
+    from marg_ray.models.select import Choice
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,7 +168,7 @@ class EmbedderActor:
 
 class LedgerActor(LedgerBook):
     async def __init__(self, url: str) -> None:  # type: ignore[misc]
-        super().__init__(await SqlStore.open(url))
+        super().__init__(await _store(url))
 
 
 class WorkerActor:
@@ -193,7 +194,7 @@ class AgentActor:
         self, role: Role, settings: Settings, choice: Choice, embedder: Any, ledger: Any
     ) -> None:
         self._store: Store | None = None
-        self._url = sqlite_url(Places(settings.home).database)
+        self._url = Places(settings.home).store_url
         assembly = _assembly(settings, choice, embedder, ledger)
         self._agent: Agent = assembly.agent(role, RayWorkers(settings.runtime.workers), self._read_log)
 
@@ -202,15 +203,21 @@ class AgentActor:
 
     async def _read_log(self, session_id: str) -> list[LogEntry]:
         if self._store is None:
-            self._store = await SqlStore.open(self._url)
+            self._store = await _store(self._url)
         return await self._store.read(session_id)
 
 
 class CoordinatorActor(Coordinator):
     async def __init__(self, url: str, holder: str, lease_s: float) -> None:  # type: ignore[misc]
-        super().__init__(await SqlStore.open(url), RayDispatch(), holder=holder, lease_s=lease_s)
+        super().__init__(await _store(url), RayDispatch(), holder=holder, lease_s=lease_s)
         if ray.get_runtime_context().was_current_actor_reconstructed:
             await self.recover()
+
+
+async def _store(url: str) -> Store:
+    from marg_ray.store.sql import SqlStore
+
+    return await SqlStore.open(url)
 
 
 def _assembly(settings: Settings, choice: Choice, embedder: Any, ledger: Any) -> Assembly:
@@ -298,7 +305,7 @@ def _namespace(settings: Settings) -> str:
 
 def _create(settings: Settings, choice: Choice) -> dict[str, Any]:
     """Create the actors, or find those that are there. Nothing is waited for: they start side by side."""
-    url = sqlite_url(Places(settings.home).database)
+    url = Places(settings.home).store_url
     settings.home.mkdir(parents=True, exist_ok=True)
     actors: dict[str, Any] = {}
 

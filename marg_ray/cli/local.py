@@ -18,10 +18,10 @@ T = TypeVar("T")
 def with_store(settings: Settings, read: Callable[[Store], Awaitable[T]]) -> T:
     """Run `read` on the store, and close it."""
     from marg_ray.actors.assembly import Places
-    from marg_ray.store.sql import SqlStore, sqlite_url
+    from marg_ray.store.sql import SqlStore
 
     async def run() -> T:
-        store = await SqlStore.open(sqlite_url(Places(settings.home).database))
+        store = await SqlStore.open(Places(settings.home).store_url)
         try:
             return await read(store)
         finally:
