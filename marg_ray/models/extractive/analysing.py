@@ -9,7 +9,7 @@ from marg_ray.grounding.terms import stem, words
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.clauses import Kind, clauses, kind_of
 from marg_ray.models.extractive.drafting import bare_title
-from marg_ray.models.extractive.facets import answer_fit, facet, heading_fit, subject_fit, word_fit
+from marg_ray.models.extractive.facets import Facet, answer_fit, facet, heading_fit, subject_fit, word_fit
 from marg_ray.models.extractive.words import (
     asked_terms,
     is_english,
@@ -18,7 +18,7 @@ from marg_ray.models.extractive.words import (
     term_set,
     word_count,
 )  # fmt: skip
-from marg_ray.models.tasks import AnalyseEvidence, AnalysisIdea, FindingIdea
+from marg_ray.models.tasks import AnalyseEvidence, AnalysisIdea, EvidenceCard, FindingIdea
 from marg_ray.seams import Vectors
 
 EMBEDDED = 40
@@ -44,7 +44,7 @@ def prepare(task: AnalyseEvidence) -> Analysing:
     asked = {c.text: c.query for c in clauses(task.question, titles)} | {h: h for h in task.hypotheses}
     wanted = [facet(task.question, text, (query,), titles) for text, query in list(asked.items())[:6]]
     sentences: list[tuple[str, int, float]] = []
-    for card in task.evidence:
+    for card in _on_subject(task.evidence, wanted):
         for start, end in sentence_spans(card.quote):
             text = squeeze(card.quote[start:end])
             if not _usable(text, english):
@@ -60,6 +60,14 @@ def prepare(task: AnalyseEvidence) -> Analysing:
         tuple(f.title for f in wanted), kept, missing_words(task.question, " ".join(f"{bare_title(e.source_title)} {e.heading} {e.quote}" for e in task.evidence)),
         english, tuple(any(heading_fit(f, h) >= 0.7 for e in task.evidence for h in e.heading.split(" > ")) for f in wanted), (*(f.query for f in wanted), *(s[0] for s in kept)),
     )  # fmt: skip
+
+
+def _on_subject(evidence: tuple[EvidenceCard, ...], wanted: list[Facet]) -> list[EvidenceCard]:
+    """The evidence that speaks of what a clause names; all where none does."""
+    found = [
+        e for e in evidence if any(subject_fit(f, f"{e.source_title} {e.heading} {e.quote}") >= 0.99 for f in wanted)
+    ]
+    return found or list(evidence)
 
 
 def _usable(text: str, english: bool) -> bool:

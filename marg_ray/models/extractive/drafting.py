@@ -27,6 +27,7 @@ from marg_ray.seams import Vectors
 
 CARDS = 30  # that are worth an embedding
 FLOOR = 0.80  # of the mean of the best five
+LENIENT = 0.85  # of the floor, for siblings under a heading that fits and while there is little text
 FACTOID_FLOOR = 0.88
 SHORT = 32  # words below which a paragraph joins its neighbour
 PARAGRAPH = 130  # words
@@ -268,13 +269,17 @@ def _choose(cards: list[Card], work: Drafting) -> list[Card]:
         return []
     top = [c.score for c in ranked[:5]]
     norm = sum(top) / len(top)
-    floor = FACTOID_FLOOR if work.facet.factoid else FLOOR
+    floor = (FACTOID_FLOOR if work.facet.factoid else FLOOR) * norm
+    siblings = _walked(cards, work.facet)
     room = min(work.words, 160) if work.facet.factoid else work.words
     kept: list[Card] = []
     used = 0
     for card in ranked:
-        if kept and (card.score < floor * norm or used >= room):
+        if kept and used >= room:
             break
+        lenient = (card.source, card.heading) in siblings or (used < room / 3 and not work.facet.factoid)
+        if kept and card.score < floor * (LENIENT if lenient else 1.0):
+            continue
         fresh = _fresh(card, kept)
         if not fresh.sentences or (kept and used + fresh.size > room * 1.15):
             continue
@@ -410,9 +415,30 @@ def _marked(sentences: tuple[str, ...], number: int) -> str:
 
 def _listed(card: Card, label: str) -> str:
     head = f"**{label}**\n\n" if label else ""
+    if card.rows and (table := _table(card)):
+        return head + table
     if card.rows:
         return head + "\n".join(f"- {row} [{card.number}]" for row in card.sentences)
     intro = card.sentences[: len(card.sentences) - card.items]
     rest = card.sentences[len(intro) :]
     lead = " ".join(f"{s} [{card.number}]" for s in intro)
-    return f"{head}{lead}\n\n" + "\n".join(f"- {item} [{card.number}]" for item in rest)
+    return f"{head}{lead}\n\n" + "\n".join(f"{_bullet(item)} [{card.number}]" for item in rest)
+
+
+def _bullet(item: str) -> str:
+    return item if re.match(r"\d+[.)]\s", item) else "- " + re.sub(r"^[-*•‣◦]\s+", "", item)
+
+
+def _table(card: Card) -> str:
+    """Rows with the same few headers as a table, the mark in the last cell; "" where they do not fit one."""
+    grid = [[tuple(cell.split(": ", 1)) for cell in row.split("; ")] for row in card.sentences]
+    if len(grid) < 2 or any(len(cell) != 2 for row in grid for cell in row):
+        return ""
+    headers = [cell[0] for cell in grid[0]]
+    if not 2 <= len(headers) <= 6 or any([c[0] for c in row] != headers for row in grid):
+        return ""
+    lines = [headers, ["---"] * len(headers), *([c[1] for c in row] for row in grid)]
+    cells = [[c.replace("|", "\\|") for c in line] for line in lines]
+    for line in cells[2:]:
+        line[-1] += f" [{card.number}]"
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

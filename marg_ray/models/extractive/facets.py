@@ -34,6 +34,10 @@ _LOSS = re.compile(
     r"\b(?:killed|deaths?|dead|died|injur\w+|missing|fatalit\w+|casualt\w+|damages?|damaged|destroyed|losses|homeless|displaced|cost)\b",
     re.I,
 )
+_CAUSES = re.compile(
+    r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|attributed to|factors?|blamed|reasons?|stem(?:s|med) from|driven by|responsible for)\b",
+    re.I,
+)
 _BECAUSE = re.compile(
     r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|because|due to|led to|attributed to|as a result of|factors?|triggered|blamed|"
     r"owing to|reasons?|stems? from|stemmed from|contribut\w+ to|driven by|responsible for)\b",
@@ -287,6 +291,6 @@ def answer_fit(facet_: Facet, text: str) -> float:
             loss = bool(_LOSS.search(text))
             return 1.0 if loss and figures(text) else 0.5 if loss else 0.0
         case Kind.CAUSE:
-            return 1.0 if _BECAUSE.search(text) else 0.0
+            return 1.0 if _CAUSES.search(text) else 0.4 if _BECAUSE.search(text) else 0.0
         case _:
             return 0.0

@@ -33,9 +33,11 @@ EMBEDDED = 24  # sentences of one document that are worth an embedding
 GROUPS = 14  # headings of one document that are looked into
 RUN_SENTENCES = 4
 RUN_WORDS = 110
+LIST_WORDS = 170
 FLOOR = 0.78  # of the mean of the best five runs
 LEAST = 0.30  # below this a run does not speak of the facet at all
 _LEADING = frozenset({Kind.WHAT, Kind.WHO, Kind.WHEN, Kind.WHERE, Kind.NUMBER})  # what an article says first
+_STEPWISE = frozenset({Kind.HOW_TO, Kind.HOW, Kind.MAKE})  # answered by steps
 _WALKED = range(2, 10)  # child headings of a subtree walk
 
 
@@ -153,7 +155,8 @@ def _groups(
         if len(path) > 1 and len(below) in _WALKED and heading_fit(wanted, path[-1]) >= 0.7:
             walked.update(below)
     fitting = [i for i in sorted(range(len(groups)), key=lambda i: -fits[i]) if fits[i] >= 0.7]
-    picked = list(dict.fromkeys([*fitting[: GROUPS // 2], *found]))[:GROUPS]
+    lead = [0] if groups and (wanted.defined or wanted.kind in _LEADING or wanted.kind is Kind.CONSEQUENCE) else []
+    picked = list(dict.fromkeys([*lead, *fitting[: GROUPS // 2], *found]))[:GROUPS]
     return sorted({*picked, *sorted(walked)[:GROUPS]}), frozenset(walked)
 
 
@@ -208,19 +211,26 @@ def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:
     """Score runs with the embeddings and quote the best ones. Pure CPU."""
     scores = _scores(reading, vectors)
     runs = sorted(_runs(reading, scores), key=lambda r: -r.score)
-    kept: list[Run] = []
     floor = _floor(runs, scores, reading)
-    for run in runs:
+    kept: list[Run] = []
+    for run in [*runs[:1], *_one_per_child(runs, reading, 0.75 * floor), *runs]:
         if len(kept) >= reading.max_claims:
             break
-        if any(run.first <= k.last and k.first <= run.last for k in kept):
+        if run.score < (0.75 * floor if run.group in reading.walked else floor):
             continue
-        if run.score < floor:
-            break
-        if _repeats(run, kept, reading):
+        if any(run.first <= k.last and k.first <= run.last for k in kept) or _repeats(run, kept, reading):
             continue
         kept.append(run)
     return ClaimIdeas(claims=[_claim(r, reading, scores) for r in kept])
+
+
+def _one_per_child(runs: list[Run], reading: Reading, floor: float) -> list[Run]:
+    """The best run under each child heading of a walked subtree: breadth before a second run anywhere."""
+    best: dict[int, Run] = {}
+    for run in runs:
+        if run.group in reading.walked and run.score >= floor:
+            best.setdefault(run.group, run)
+    return list(best.values())
 
 
 def _floor(runs: list[Run], scores: list[float], reading: Reading) -> float:
@@ -290,6 +300,32 @@ def _runs(reading: Reading, scores: list[float]) -> list[Run]:
             best = sum(top[:2]) / len(top[:2])
             score = 0.55 * best + 0.45 * sum(total) / len(total) + 0.035 * min(2, len(total) - 1)
             out.append(Run(first, last, score, count, c.group))
+    return out + _lists(reading, scores)
+
+
+def _lists(reading: Reading, scores: list[float]) -> list[Run]:
+    """Whole lists with the sentence that announces them: steps, conditions, options."""
+    candidates = reading.candidates
+    out: list[Run] = []
+    for first, c in enumerate(candidates):
+        text = c.unit.text
+        if not text.endswith((":", "：")) or not c.alone or c.unit.kind == "table_row" or word_count(text) < 4:
+            continue
+        if reading.facet.item and not _about(c, reading.groups, reading.facet):
+            continue
+        last, count, items = first, word_count(text), 0
+        for i in range(first + 1, len(candidates)):
+            n = candidates[i]
+            if n.group != c.group or n.unit.kind != "list_item" or n.unit.order != c.unit.order + i - first:
+                break
+            count += word_count(n.unit.text)
+            last, items = i, items + n.unit.opens
+        if not 2 <= items <= 9 or count > LIST_WORDS:
+            continue
+        best = sorted(scores[first : last + 1], reverse=True)[:2]
+        bonus = 0.10 if reading.facet.kind in _STEPWISE else 0.03
+        mean = sum(scores[first : last + 1]) / (last + 1 - first)
+        out.append(Run(first, last, 0.55 * sum(best) / len(best) + 0.45 * mean + bonus, count, c.group))
     return out
 
 

@@ -56,7 +56,7 @@ _FIRST_CLAUSE_REFERENCE = re.compile(
     r"\bthe (?:former|latter)\b|\b(?:used|did|does|do|doing|done) (?:this|so)\b"
 )
 _DEICTIC = re.compile(
-    r"\b(?:as follows|the following|see below|see above|(?:described|mentioned|listed|shown|explained|discussed|given|"
+    r"\b(?:as follows|the following|the (?:above|preceding|foregoing)|see below|see above|(?:described|mentioned|listed|shown|explained|discussed|given|"
     r"noted|defined|outlined|specified) (?:above|below|earlier|later|here|in (?:section|chapter|table|figure|appendix))|"
     r"(?:above|below)[,.)]|in this (?:chapter|section|article|page|document|table|figure|appendix)|this (?:chapter|section|page)|"
     r"(?:table|figure|fig\.|chapter|appendix) \d|these instructions|click here|next section|previous section)\b",
