@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -70,7 +69,6 @@ class ScriptedModel:
         return [task for task, _ in self.calls if type(task) is kind]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Misbehave:
     """Faults for `CannedModel`: each is a hook that spoils a good answer the way real models do."""
 
