@@ -32,7 +32,8 @@ def test_headings_keep_their_level_and_stand_apart() -> None:
 
 
 def test_definition_terms_are_kept_with_what_explains_them() -> None:
-    dl = "<dl><dt>ebb</dt><dd><p>Falling water.</p><p>It lasts six hours.</p></dd><dt>flood</dt><dd>Rising water.</dd></dl>"
+    ebb = "<dt>ebb</dt><dd><p>Falling water.</p><p>It lasts six hours.</p></dd>"
+    dl = f"<dl>{ebb}<dt>flood</dt><dd>Rising water.</dd></dl>"
     document = page(f"<main><h1>Words</h1><p>{PROSE}</p>{dl}</main>", '<meta name="generator" content="Docutils">')
     explained = {document.text[p.start : p.end]: p.term for p in document.parts if p.term}
     assert explained == {"Falling water.": "ebb", "It lasts six hours.": "ebb", "Rising water.": "flood"}
@@ -45,14 +46,16 @@ def test_two_terms_with_one_explanation() -> None:
 
 
 def test_table_rows_name_their_columns() -> None:
-    rows = "<tr><th>Site</th><th>Output</th></tr><tr><td>Alpha</td><td>240 kW</td></tr><tr><td>Beta</td><td>320 kW</td></tr>"
+    names = "<tr><th>Site</th><th>Output</th></tr>"
+    rows = f"{names}<tr><td>Alpha</td><td>240 kW</td></tr><tr><td>Beta</td><td>320 kW</td></tr>"
     document = page(f"<article><h1>Sites</h1><p>{PROSE * 3}</p><table>{rows}</table><p>{PROSE * 2}</p></article>")
     assert "Site: Alpha; Output: 240 kW\nSite: Beta; Output: 320 kW" in document.text
 
 
 def test_spans_and_stacked_headers() -> None:
     table = (
-        "<table><thead><tr><th>Site</th><th colspan=2>Output</th></tr><tr><th></th><th>2021</th><th>2022</th></tr></thead>"
+        "<table><thead><tr><th>Site</th><th colspan=2>Output</th></tr>"
+        "<tr><th></th><th>2021</th><th>2022</th></tr></thead>"
         "<tr><td rowspan=2>Alpha</td><td>1</td><td>2</td></tr><tr><td>3</td><td>4</td></tr></table>"
     )
     document = page(f"<main><h1>Sites</h1><p>{PROSE}</p>{table}<p>{PROSE}</p></main>")
@@ -68,7 +71,8 @@ def test_table_without_a_header_keeps_rows() -> None:
 
 
 def test_notes_set_as_tables_are_prose() -> None:
-    note = '<table summary="Note"><tr><td rowspan=2><img></td><th>Note</th></tr><tr><td><p>Doors stay shut.</p></td></tr></table>'
+    head = "<tr><td rowspan=2><img></td><th>Note</th></tr>"
+    note = f'<table summary="Note">{head}<tr><td><p>Doors stay shut.</p></td></tr></table>'
     document = page(f"<main><h1>Doors</h1><p>{PROSE * 2}</p>{note}<p>{PROSE}</p></main>")
     assert ("paragraph", "Doors stay shut.") in kinds(document)
 
@@ -100,7 +104,8 @@ def test_marks_of_the_page_are_no_text() -> None:
 
 
 def test_navigation_goes_and_words_in_it_do_not_take_the_page_along() -> None:
-    body = f'<nav>Home News</nav><div class="sidebar"><a href="/">More</a></div><div class="comments-page"><p>{PROSE * 4}</p></div>'
+    around = '<nav>Home News</nav><div class="sidebar"><a href="/">More</a></div>'
+    body = f'{around}<div class="comments-page"><p>{PROSE * 4}</p></div>'
     text = page(body).text
     assert "Home News" not in text
     assert text.count("twice a day") == 4
@@ -127,11 +132,10 @@ def test_a_text_set_in_one_pre_is_read_as_text() -> None:
 
 
 def test_what_a_page_says_about_itself() -> None:
-    head = '<title>Tide rises - Harbour News</title><meta property="article:published_time" content="2024-03-01T08:00:00Z">'
-    document = parse(
-        f'<html lang="en-GB"><head>{head}</head><body><article><h1>Tide rises</h1><p>{PROSE * 4}</p></article></body></html>'.encode(),
-        name="x.html",
-    )
+    date = '<meta property="article:published_time" content="2024-03-01T08:00:00Z">'
+    head = f"<head><title>Tide rises - Harbour News</title>{date}</head>"
+    body = f"<body><article><h1>Tide rises</h1><p>{PROSE * 4}</p></article></body>"
+    document = parse(f'<html lang="en-GB">{head}{body}</html>'.encode(), name="x.html")
     assert (document.title, document.language, document.published) == ("Tide rises", "en", "2024-03-01")
 
 
@@ -218,5 +222,5 @@ def test_documents_that_look_like_walls_at_a_glance(body: str) -> None:
 
 
 def test_an_article_in_the_place_of_a_pdf_is_read() -> None:
-    body = f"<!doctype html><html><head><title>Paper</title></head><body><article><h1>Paper</h1><p>{PROSE * 10}</p></article></body></html>"
-    assert "twice a day" in parse(body.encode(), name="https://x.org/paper.pdf", media_type="application/pdf").text
+    body = f"<!doctype html><html><body><article><h1>Paper</h1><p>{PROSE * 10}</p></article></body></html>".encode()
+    assert "twice a day" in parse(body, name="https://x.org/paper.pdf", media_type="application/pdf").text

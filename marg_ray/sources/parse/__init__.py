@@ -43,6 +43,11 @@ def _read(body: bytes, kind: str, name: str, media_type: str, charset: str) -> P
         from marg_ray.sources.parse.docx import read_docx
 
         return read_docx(body, name)
+    if kind in (sniff.XLSX, sniff.PPTX, sniff.EPUB):
+        from marg_ray.sources.parse import office
+
+        readers = {sniff.XLSX: office.read_xlsx, sniff.PPTX: office.read_pptx, sniff.EPUB: office.read_epub}
+        return readers[kind](body, name)
     from marg_ray.sources.parse.charset import decode
 
     decoded = decode(body, charset, html=kind == sniff.HTML)

@@ -31,7 +31,7 @@ _SUPERSETS = {
 _META = re.compile(rb"""<meta[^>]{0,300}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.I)
 _XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{2,40})""", re.I)
 _LANG = re.compile(rb"""<html[^>]{0,300}?lang\s*=\s*["']?([A-Za-z]{2})""", re.I)
-_TAG = re.compile(rb"(?is)<(script|style)\b.{0,200000}?</\1\s*>|<[^>]{0,2000}>")
+_TAG = re.compile(rb"<[^<>]{0,2000}>")
 _META_WINDOW = 1 << 20
 _SAMPLE = 100_000
 FEW = 6  # bytes above ASCII that prove no East Asian set
@@ -171,7 +171,7 @@ def _plausible(text: str) -> bool:
 
 
 def _guess(body: bytes, labels: list[str], *, html: bool) -> Decoded:
-    prose = (_TAG.sub(b" ", body[: _SAMPLE * 4]) if html else body)[:_SAMPLE]
+    prose = _shown(body) if html else body[:_SAMPLE]
     high = sum(1 for b in prose if b > 0x7F)
     plain = sum(1 for b in prose if 65 <= b <= 90 or 97 <= b <= 122)
     language = m[1].decode().lower() if html and (m := _LANG.search(body[:4096])) else ""
@@ -191,6 +191,20 @@ def _guess(body: bytes, labels: list[str], *, html: bool) -> Decoded:
     if labels:
         return Decoded(body.decode(labels[0], "replace"), labels[0], guessed=True)
     return Decoded(_cp1252(body), "cp1252", guessed=True)
+
+
+def _shown(body: bytes) -> bytes:
+    """About the bytes that a reader sees: no scripts, styles and tags."""
+    body = body[: _SAMPLE * 10]
+    for name in (b"script", b"style"):
+        kept: list[bytes] = []
+        lower, at = body.lower(), 0
+        while (start := lower.find(b"<" + name, at)) >= 0:
+            kept.append(body[at:start])
+            end = lower.find(b"</" + name, start)
+            at = end if end >= 0 else len(lower)
+        body = b" ".join([*kept, body[at:]])
+    return _TAG.sub(b" ", body)[:_SAMPLE]
 
 
 def _other_latin(western: str) -> str:

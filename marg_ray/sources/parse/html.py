@@ -43,10 +43,10 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
         Unreadable: the page is a wall, a shell or empty, or it stands in a PDF's place.
     """
     markup = _XML_DECLARATION.sub("", clean_text(markup.translate(_C1)))
-    tree = _tree(markup, name)
+    tree, deep = _tree(markup, name)
     head = read_head(tree, name)
     drop_marks(tree)
-    body = tree.find("body") if tree.find("body") is not None else tree
+    body = _body_of(tree)
     placed = BlockWalk().walk(_main_container(body))
     if not _enough(placed):
         whole = BlockWalk().walk(body)
@@ -55,7 +55,7 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     blocks = _readable([p.block for p in placed])
     manual = _is_manual(tree, body, placed)
     elements = sum(1 for _ in body.iter())
-    if not manual and elements <= MAX_ELEMENTS:
+    if not manual and not deep and elements <= MAX_ELEMENTS:
         blocks = _article(tree, placed, fast=elements > FULL_ELEMENTS) or blocks
     elif not manual:
         blocks = _readable([p.block for p in placed if p.links < 0.5]) or blocks
@@ -70,19 +70,40 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     )
 
 
-def _tree(markup: str, name: str) -> Any:
+def chapter_blocks(markup: str, name: str) -> list[Block]:
+    """Blocks of a page that is text from end to end, such as a chapter of a book; [] where it has none."""
+    try:
+        tree, _ = _tree(_XML_DECLARATION.sub("", clean_text(markup.translate(_C1))), name)
+    except Unreadable:
+        return []
+    drop_marks(tree)
+    return _readable([p.block for p in _without_contents(BlockWalk().walk(_body_of(tree)))])
+
+
+def _body_of(tree: Any) -> Any:
+    body = tree.find("body")
+    return tree if body is None else body
+
+
+def _tree(markup: str, name: str) -> tuple[Any, bool]:
+    """The page's tree, and whether it is nested deeper than any honest page."""
     from lxml import etree
     from lxml import html as lxml_html
 
-    try:
-        parser = lxml_html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
-        tree = lxml_html.document_fromstring(markup.encode("utf-8", "replace"), parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError, AssertionError):
-        raise Unreadable(name, "empty: it has no text") from None
+    body = markup.encode("utf-8", "replace")
+    for huge in (False, True):  # "huge" lifts the limit of 255 levels, behind which everything would be lost
+        parser = lxml_html.HTMLParser(encoding="utf-8", huge_tree=huge, remove_comments=True, remove_pis=True)
+        try:
+            tree = lxml_html.document_fromstring(body, parser=parser)
+        except (etree.ParserError, etree.XMLSyntaxError, ValueError, AssertionError):
+            raise Unreadable(name, "empty: it has no text") from None
+        deep = any("Excessive depth" in (e.message or "") for e in parser.error_log)
+        if not deep:
+            break
     for element in tree.iter():  # XHTML may come with a prefix in its names
         if isinstance(element.tag, str) and ":" in element.tag:
             element.tag = element.tag.rsplit(":", 1)[-1]
-    return tree
+    return tree, huge
 
 
 def _main_container(body: Any) -> Any:

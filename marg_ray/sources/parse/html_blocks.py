@@ -105,7 +105,10 @@ class BlockWalk:
 
     def _child(self, child: Any, depth: int, *, linked: bool) -> None:
         tag = child.tag
-        if not isinstance(tag, str) or depth > MAX_DEPTH or self._is_skipped(child, tag):
+        if not isinstance(tag, str) or self._is_skipped(child, tag):
+            return
+        if depth > MAX_DEPTH:
+            self._add(child.text_content())
             return
         if tag == "br":
             self._add("\n")

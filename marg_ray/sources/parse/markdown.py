@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from marg_ray.sources.parse.blocks import Block, Parsed, table_rows
+from marg_ray.sources.parse.plain import read_plain
 from marg_ray.text import clean_text
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 _FIELD = re.compile(r"(?m)^(title|date|published|lang|language)\s*:\s*[\"']?(.*?)[\"']?\s*$", re.I)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TAG = re.compile(r"</?[A-Za-z][^>]{0,500}>|<!--.*?-->", re.S)
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,500}>|<!--[^<>]{0,2000}-->")
+# Marks without end cost a Markdown parser time that grows with their square.
+_HOSTILE = re.compile(r"[\[\]*_`~!<(]{500}|(?:\]\(|\[a\]|[>*_-] ?){1500}")
 MAX_NESTING = 60
 
 
@@ -23,6 +26,8 @@ def read_markdown(raw: str) -> Parsed:
     from markdown_it import MarkdownIt
 
     text = clean_text(raw)
+    if _HOSTILE.search(text):
+        return read_plain(text)
     fields: dict[str, str] = {}
     if front := _FRONT_MATTER.match(text):
         fields = {m[1].lower(): m[2] for m in _FIELD.finditer(front[1])}

@@ -211,10 +211,7 @@ def _holds(cell: tuple[float, float, float, float], w: Word) -> bool:
 
 def _flow(words: Sequence[Word]) -> str:
     """Words of a cell, in the order in which they were drawn."""
-    out = ""
-    for w in words:
-        out += w.text + ("" if w.glued else " ")
-    return out.strip()
+    return "".join(w.text + ("" if w.glued else " ") for w in words).strip()
 
 
 def _is_header(rows: Sequence[tuple[str, ...]], bold: Sequence[bool]) -> bool:

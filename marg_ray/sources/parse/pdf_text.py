@@ -24,6 +24,7 @@ _NUMBERED = re.compile(r"^(?:(?:Chapter|Appendix|Section|Part)\s+)?(?:\d{1,2}|[A
 _ENDS = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
 _PRESENTATION = re.compile("[\ufb00-\ufdff\ufe70-\ufeff]+")
 _PRIVATE = re.compile("[\ue000-\uf8ff]+")
+_AROUND = ".,;:!?()[]\"'“”‘’"
 MAX_HEADING = 160
 
 
@@ -37,6 +38,7 @@ class Body:
     levels: dict[float, int]  # size of a heading to its level
     toc: dict[str, int]
     key: Callable[[str], str]
+    compounds: frozenset[str]  # words that are written with a hyphen inside a line
 
     @classmethod
     def of(cls, lines: Sequence[Line], toc: dict[str, int], key: Callable[[str], str]) -> Body:
@@ -56,7 +58,8 @@ class Body:
         leading = gaps.most_common(1)[0][0] if gaps else 1.3 * size
         letters = sum(len(line.text) for line in lines)
         bold = sum(len(line.text) for line in lines if line.bold) * 2 > letters
-        return cls(size, bold, max(leading, 0.9 * size), levels, toc, key)
+        compounds = {w.strip(_AROUND).lower() for line in lines for w in line.text.split() if "-" in w[1:-1]}
+        return cls(size, bold, max(leading, 0.9 * size), levels, toc, key, frozenset(compounds))
 
     def heading_level(self, text: str, size: float, *, bold: bool) -> int:
         """0 for what is no heading."""
@@ -134,7 +137,8 @@ def _emit(blocks: list[Block], lines: Sequence[Line], body: Body, open_end: bool
         for block in _blocks_of(lines_of_group, body):
             last = blocks[-1] if blocks else None
             if n == 0 and open_end and last is not None and _goes_on(last, block):
-                blocks[-1] = Block(last.kind, _glue(last.text, block.text), last.level, last.page, last.term)
+                text = _glue(last.text, block.text, body.compounds)
+                blocks[-1] = Block(last.kind, text, last.level, last.page, last.term)
             else:
                 blocks.append(block)
     return bool(blocks) and blocks[-1].kind in ("paragraph", "list_item")
@@ -206,7 +210,9 @@ def _blocks_of(lines: list[Line], body: Body) -> list[Block]:
         return [Block("code", "\n".join(_indented(line, lines) for line in lines), page=page)]
     text, cut = "", False
     for line in lines:
-        text, cut = _glue(text, line.text, glued=cut), line.glued
+        text, cut = _glue(text, line.text, body.compounds, cut=cut), line.glued
+    if cut:  # the word goes on in the next column or on the next page
+        text += "-"
     first = text.split(" ", 1)[0]
     level = body.heading_level(text, lines[0].size, bold=all(line.bold for line in lines))
     if level and len(lines) <= 3:
@@ -234,15 +240,19 @@ def _indented(line: Line, lines: Sequence[Line]) -> str:
     return " " * min(round((line.x0 - left) / width), 40) + line.text
 
 
-def _glue(text: str, more: str, *, glued: bool = False) -> str:
-    """Two lines as one text: a word cut by a hyphen is put together, East Asian text gets no space."""
+def _glue(text: str, more: str, compounds: frozenset[str], *, cut: bool = False) -> str:
+    """Two lines as one text: a word cut by a hyphen is put together, East Asian text gets no space.
+
+    `cut` says that pdfium took a hyphen away at the end of `text`.
+    """
     if not text:
         return more
-    if glued:
-        return text + more
-    if re.search(r"[^\W\d_]{2}[-\u00ad\u2010]$", text) and re.match(r"[^\W\d_]", more) and more[0].islower():
-        word = text.rsplit(" ", 1)[-1]
-        return text[:-1] + more if "-" not in word[:-1] else text + more
+    if cut or re.search(r"[^\W\d_]{2}[-\u00ad\u2010]$", text):
+        stem = text if cut else text[:-1]
+        start, rest = stem.rsplit(" ", 1)[-1].strip(_AROUND), more.split(" ", 1)[0].strip(_AROUND)
+        if "-" in start or f"{start}-{rest}".lower() in compounds or not rest[:1].islower():
+            return f"{stem}-{more}"
+        return stem + more
     if text[-1] > "\u2e7f" and more[0] > "\u2e7f" and unicodedata.east_asian_width(more[0]) in "WF":
         return text + more
     return f"{text} {more}"

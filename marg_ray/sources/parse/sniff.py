@@ -49,7 +49,8 @@ _KINDS = {kind: f"a {word} file" for kind, word in ((PDF, "PDF"), (DOCX, "Word")
     EPUB: "an EPUB book",
 }
 
-_HTML_START = re.compile(r"(?is)^\s*(?:<\?xml[^>]*>\s*)?(?:<!--.{0,4000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b")
+_HTML_START = re.compile(r"(?i)<(?:!doctype\s+html|html|head|body)\b")
+_XML_START = re.compile(r"<\?xml[^>]{0,500}>")
 _HTML_TAGS = re.compile(r"(?i)</?(?:p|div|span|table|tr|td|ul|ol|li|h[1-6]|a|br|article|section|main|script)\b[^>]*>")
 _GZIP = b"\x1f\x8b"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -168,7 +169,7 @@ def _binary_reason(body: bytes, name: str) -> str:
 
 def _kind_of_text(body: bytes, name: str, media_type: str, promised: str) -> str:
     head = body[:65536].replace(b"\x00", b"").decode("latin-1").removeprefix("ÿþ").removeprefix("ï»¿")
-    if _HTML_START.match(head):
+    if _starts_html(head):
         return HTML
     if promised in (DOCX, XLSX, PPTX, EPUB):
         raise Unreadable(name, f"not {_KINDS[promised]}")
@@ -183,6 +184,17 @@ def _kind_of_text(body: bytes, name: str, media_type: str, promised: str) -> str
         if kind in (MARKDOWN, CSV, TSV):
             return kind
     return HTML if HTML in (by_name, given) else TEXT
+
+
+def _starts_html(head: str) -> bool:
+    """Whether a page begins, after comments and an XML declaration."""
+    head = head.lstrip()
+    if declaration := _XML_START.match(head):
+        head = head[declaration.end() :].lstrip()
+    while head.startswith("<!--"):
+        _, end, head = head.partition("-->")
+        head = head.lstrip() if end else ""
+    return _HTML_START.match(head) is not None
 
 
 def unpack(body: bytes, name: str, limit: int) -> bytes:
