@@ -19,7 +19,7 @@ from marg_ray.grounding.sentences import split_sentences
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
 from marg_ray.records import Answerability, Hit, Zone
 
-BEST = 5  # passages that are looked at
+BEST = 6  # passages that are looked at at most
 
 _GENERIC = """
     happen happened happening cause caused causes find found information explain describe tell give show say said

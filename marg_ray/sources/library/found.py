@@ -18,9 +18,10 @@ FLOOR = 0.35  # of the best score; below, a passage is not shown
 
 
 def candidates(index: Index, ranking: Ranking) -> list[Candidate]:
-    """The best passages by the first hop: whether they answer is not a matter of what they lead to."""
-    some = ranking.base.argpartition(-BEST)[-BEST:] if len(index) > BEST else range(len(index))
-    order = sorted((int(i) for i in some), key=lambda i: -float(ranking.base[i]))
+    """The best passages by the first hop, and the nearest in meaning: what they lead to does not make an answer."""
+    some = ranking.base.argpartition(1 - BEST)[1 - BEST :] if len(index) >= BEST else range(len(index))
+    chosen = {int(i) for i in some} | {int(ranking.cosines.argmax())}
+    order = sorted(chosen, key=lambda i: -float(ranking.base[i]))
     return [
         Candidate(index.texts[i], index.titles[i], f"{index.headings[i]} {index.labels[i]}", float(ranking.cosines[i]))
         for i in order
