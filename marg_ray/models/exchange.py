@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -143,13 +144,15 @@ class Exchange:
             body["temperature"] = ask.temperature
         if streamed and "stream_options" not in can.without:
             body["stream_options"] = {"include_usage": True}
+        extra: dict[str, Any] = {}  # passed on as it is: the client would walk through a schema at a cost of 1 ms
         if ask.output is not None and can.structure is not Structure.PROMPT:
-            body["response_format"] = _response_format(can.structure, ask.name, ask.output)
+            extra["response_format"] = _response_format(can.structure, ask.name, ask.output)
         if self.endpoint.provider == "ollama" and "options" not in can.without:
-            body["extra_body"] = {"options": {"num_ctx": ask.window}}  # its own default window is small
-        return body
+            extra["options"] = {"num_ctx": ask.window}  # its own default window is small
+        return body | {"extra_body": extra} if extra else body
 
 
+@lru_cache(maxsize=64)
 def _response_format(structure: Structure, name: str, output: type[BaseModel]) -> dict[str, Any]:
     if structure is Structure.OBJECT:
         return {"type": "json_object"}
