@@ -5,6 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -33,19 +35,19 @@ def _number(name: str) -> int:
 
 
 def read_xlsx(body: bytes, name: str) -> Parsed:
-    """One heading per sheet, one part per row. Dates stay serial numbers where the file has no text for them.
+    """One heading per sheet, one part per row; dates in ISO form.
 
     Raises:
         Unreadable: not an Excel file, truncated, encrypted or too large unpacked.
     """
     archive = Archive(body, name, "an Excel file")
-    shared = _shared_strings(archive)
+    book = _Book(_shared_strings(archive), _date_styles(archive))
     sheets = [e.get("name") or "" for e in _all(archive.tree("xl/workbook.xml"), "sheet")]
     members = sorted((m for m in archive.names() if re.match(r"xl/worksheets/sheet\d+\.xml$", m)), key=_number)
     blocks: list[Block] = []
     left_out = read = 0
     for i, member in enumerate(members):
-        rows = [row for row in _sheet_rows(archive.tree(member), shared) if any(c.strip() for c in row)]
+        rows = [row for row in _sheet_rows(archive.tree(member), book) if any(c.strip() for c in row)]
         room = max(0, MAX_ROWS - read)
         left_out += max(0, len(rows) - room)
         rows, read = rows[:room], read + min(len(rows), room)
@@ -60,6 +62,34 @@ def read_xlsx(body: bytes, name: str) -> Parsed:
     return Parsed(blocks, warnings=warnings)
 
 
+@dataclass(frozen=True, slots=True)
+class _Book:
+    """What cells point to."""
+
+    strings: list[str]
+    date_styles: frozenset[int]
+
+
+def _date_styles(archive: Archive) -> frozenset[int]:
+    """Indices of the cell styles that show a number as a date."""
+    if "xl/styles.xml" not in archive:
+        return frozenset()
+    root = archive.tree("xl/styles.xml")
+    formats = {e.get("numFmtId"): e.get("formatCode") or "" for e in _all(root, "numFmt")}
+    dates = {str(n) for n in (*range(14, 18), 22, *range(27, 37), *range(50, 59))}
+    dates |= {
+        n or "" for n, code in formats.items() if re.search(r"[yd]", re.sub(r'"[^"]*"|\[[^\]]*\]', "", code.lower()))
+    }
+    cells = next(_all(root, "cellXfs"), [])
+    return frozenset(i for i, xf in enumerate(cells) if xf.get("numFmtId") in dates)
+
+
+def _date(serial: float) -> str:
+    """A day number, counted from the end of 1899, as Excel counts it."""
+    moment = datetime(1899, 12, 30, tzinfo=UTC) + timedelta(days=serial)
+    return moment.strftime("%Y-%m-%d" if serial == int(serial) else "%Y-%m-%d %H:%M")
+
+
 def _shared_strings(archive: Archive) -> list[str]:
     if "xl/sharedStrings.xml" not in archive:
         return []
@@ -67,14 +97,14 @@ def _shared_strings(archive: Archive) -> list[str]:
     return ["".join(t.text or "" for t in _all(si, "t")) for si in items]
 
 
-def _sheet_rows(root: Any, shared: list[str]) -> Iterator[list[str]]:
+def _sheet_rows(root: Any, book: _Book) -> Iterator[list[str]]:
     for row in _all(root, "row"):
         cells: list[str] = []
         for cell in _all(row, "c"):
             place = _CELL.match(cell.get("r") or "")
             column = _column(place[1]) if place else len(cells)
             cells += [""] * min(column - len(cells), 500)
-            cells.append(_cell_text(cell, shared))
+            cells.append(_cell_text(cell, book))
         yield cells
 
 
@@ -85,15 +115,18 @@ def _column(letters: str) -> int:
     return n - 1
 
 
-def _cell_text(cell: Any, shared: list[str]) -> str:
+def _cell_text(cell: Any, book: _Book) -> str:
     kind = cell.get("t")
     if kind == "inlineStr":
         return "".join(t.text or "" for t in _all(cell, "t"))
     value = next((e.text or "" for e in cell if _tag(e) == "v"), "")
     if kind == "s":
-        return shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
+        return book.strings[int(value)] if value.isdigit() and int(value) < len(book.strings) else ""
     if kind == "b":
         return {"1": "TRUE", "0": "FALSE"}.get(value, value)
+    style = cell.get("s") or ""
+    if style.isdigit() and int(style) in book.date_styles and re.fullmatch(r"\d{1,6}(?:\.\d+)?", value):
+        return _date(float(value))
     # What arithmetic leaves of 0.1 + 0.2 is not what the sheet shows.
     return f"{float(value):.12g}" if re.fullmatch(r"-?\d+\.\d{12,}(?:E-?\d+)?", value) else value
 
