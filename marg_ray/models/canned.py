@@ -58,9 +58,7 @@ def keywords(text: str, limit: int = 8) -> str:
 def plan(task: MakePlan) -> PlanIdea:
     topic = keywords(task.question)
     if task.outline:
-        ideas = [
-            SectionIdea(title=e.title[:200], queries=list(e.queries[:5]) or [e.title]) for e in task.outline
-        ]
+        ideas = [SectionIdea(title=e.title[:200], queries=list(e.queries[:5]) or [e.title]) for e in task.outline]
     else:
         count = max(1, min(task.max_sections, SECTIONS[task.depth], 12))
         titles = [*task.focus_areas, *ASPECTS][:count]
@@ -82,12 +80,13 @@ def rewritten(task: RewriteQuery) -> QueryIdea:
 
 
 def claims(task: ExtractClaims) -> ClaimIdeas:
-    """The passages' first full sentence each, then their second, until there are enough."""
-    wanted = min(task.max_claims, 20)
+    """The passages' sentences that share most words with the question and the section's title; else the first ones."""
+    wanted = set(keywords(f"{task.question} {task.section_title}", 30).lower().split())
     columns = [[s for s in sentences(p.text) if len(s) > 20] for p in task.passages]
     deepest = max((len(c) for c in columns), default=0)
-    quotes = (c[row] for row in range(deepest) for c in columns if row < len(c))
-    return ClaimIdeas(claims=[ClaimIdea(claim=q, quote=q) for q in list(dict.fromkeys(quotes))[:wanted]])
+    quotes = dict.fromkeys(c[row] for row in range(deepest) for c in columns if row < len(c))
+    ranked = sorted(quotes, key=lambda s: -len(wanted & set(re.findall(r"[\w'-]+", s.lower()))))
+    return ClaimIdeas(claims=[ClaimIdea(claim=q, quote=q) for q in ranked[: min(task.max_claims, 20)]])
 
 
 def section(task: DraftSection) -> FreeText:
@@ -160,8 +159,6 @@ def review(task: ReviewReport) -> ReviewIdea:
         for gap in task.gaps[:20]
     ]
     return ReviewIdea(
-        scores=ScoreIdea(
-            accuracy=0.9, coverage=max(0.5, 0.9 - 0.1 * len(issues)), clarity=0.9, objectivity=0.9
-        ),
+        scores=ScoreIdea(accuracy=0.9, coverage=max(0.5, 0.9 - 0.1 * len(issues)), clarity=0.9, objectivity=0.9),
         issues=issues,
     )
