@@ -172,6 +172,8 @@ class MiniLM(CachedEmbedder):
     the machine has anything else to do.
     """
 
+    name = "all-MiniLM-L6-v2"  # vectors of another name are not comparable
+
     def __init__(self, *, workers: int = 0, max_batch: int = 32, cache: int = 20_000) -> None:
         workers = workers or min(4, os.cpu_count() or 1)
         executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_one_core)
@@ -223,6 +225,8 @@ def weights() -> Path:
 
 class HashingEmbedder:
     """Word stems hashed to signed counts: cheap, deterministic, and near for texts that share words. For tests."""
+
+    name = "hashing"
 
     def __init__(self, dimension: int = DIMENSION) -> None:
         self.dimension = dimension

@@ -203,6 +203,27 @@ async def test_a_folder_that_is_part_of_two_libraries_is_embedded_once(open_libr
     assert {h.title for h in (await part.search("storm bank Norland", 9)).hits} == {"Norland Bank"}
 
 
+async def test_vectors_of_another_model_are_not_used(open_library: Open, docs: Path) -> None:
+    class Other(HashingEmbedder):
+        name = "other/model"
+
+    await (await open_library()).refresh(parse)
+    report = await (await open_library(embedder=Other())).refresh(parse)
+    assert report.embedded == report.passages
+
+
+async def test_searching_goes_on_while_the_index_changes(open_library: Open, docs: Path) -> None:
+    library = await open_library()
+    await library.refresh(parse)
+    for i in range(20):
+        (docs / f"more{i}.md").write_text(f"# More {i}\n\nThe storm of year {i} destroyed nothing.")
+    refresh = asyncio.create_task(library.refresh(parse))
+    while not refresh.done():
+        assert (await library.search("houses the storm destroyed", 30)).hits[0].title == "Storm Ada"
+    await refresh
+    assert len((await library.search("storm of year", 30)).hits) >= 20
+
+
 async def test_remove_keeps_a_document_out_until_it_is_added_again(open_library: Open, docs: Path) -> None:
     library = await open_library()
     await library.refresh(parse)
@@ -233,6 +254,14 @@ async def test_folders_that_cannot_be_used_are_the_callers_mistake(open_library:
     (tmp_path / "empty" / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
     with pytest.raises(UsageError, match=r"broken\.pdf: \w+"):
         await (await open_library(tmp_path / "empty")).refresh(parse)
+
+
+async def test_a_damaged_index_says_what_to_do(open_library: Open, tmp_path: Path) -> None:
+    (tmp_path / "home" / "library").mkdir(parents=True)
+    (tmp_path / "home" / "library" / "catalog.sqlite3").write_bytes(b"no database at all" * 100)
+    with pytest.raises(UsageError, match="cannot be opened") as damaged:
+        await open_library()
+    assert "delete" in damaged.value.hint
 
 
 async def test_the_index_itself_is_not_indexed(open_library: Open, tmp_path: Path) -> None:

@@ -110,8 +110,9 @@ def _links(index: Index, base: Floats, scores: Floats, seeds: list[int]) -> Floa
 
 def _called(index: Index, scores: Floats, seed: int) -> set[int]:
     text, own = index.texts[seed], index.source_ids[seed]
+    named = index.targets.intersection(called(text, index.longest_target))
     found: set[int] = set()
-    for name in (*called(text), *(title for title in index.unspaced_titles if title in text)):
+    for name in (*named, *(title for title in index.unspaced_titles if title in text)):
         other = [i for i in index.title_targets.get(name, ()) if index.source_ids[i] != own]
         if other:
             found.add(max(other, key=lambda i: float(scores[i])))

@@ -167,6 +167,15 @@ class Index:
         return targets
 
     @cached_property
+    def targets(self) -> frozenset[str]:
+        return frozenset(self.title_targets) | frozenset(self.heading_targets)
+
+    @cached_property
+    def longest_target(self) -> int:
+        """In words; longer ones than eight are not looked for."""
+        return min(8, max((name.count(" ") + 1 for name in self.targets), default=1))
+
+    @cached_property
     def unspaced_titles(self) -> list[str]:
         """Titles in scripts without spaces: they are found inside a text, not among its words."""
         return [name for name in self.title_targets if UNSPACED.match(name)]

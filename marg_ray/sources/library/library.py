@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from marg_ray.errors import UsageError
 from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.records import Answerability, Note
 from marg_ray.seams import Embedder, Offload, in_thread
@@ -31,6 +33,7 @@ from marg_ray.sources.library.table import Table, index_of
 from marg_ray.sources.protocol import Found, Parser
 
 DIMENSION = 384
+MODEL = "all-MiniLM-L6-v2"
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,19 @@ class Library:
         """Open the index; nothing is read from the folders yet.
 
         Raises:
-            UsageError: a folder does not exist or may not be read.
+            UsageError: a folder does not exist or may not be read, or the index is damaged.
         """
         paths = tuple(dict.fromkeys(absolute(folder) for folder in folders))
         await in_thread(scan.check_folders, paths)
         place = absolute(home) / "library"
-        catalog = await in_thread(Catalog, place / "catalog.sqlite3")
-        made = f"{CUT_VERSION}:{settings.passage_words}:{type(embedder).__name__}"
-        table = await Table.open(place / "lance", made, DIMENSION)
+        made = f"{CUT_VERSION}:{settings.passage_words}"
+        model = str(getattr(embedder, "name", MODEL))  # what stands for the model in another process may have none
+        try:
+            catalog = await in_thread(Catalog, place / "catalog.sqlite3")
+            table = await Table.open(place / "lance", model, made, DIMENSION)
+        except (sqlite3.DatabaseError, RuntimeError, OSError) as exc:
+            todo = "check its permissions, or delete it: it is built anew from the documents"
+            raise UsageError(f"the index in {str(place)!r} cannot be opened: {exc}", todo) from exc
         library = cls(absolute(home), paths, settings, catalog, table, embedder)
         library.snapshots = snapshots or library.snapshots
         return library

@@ -105,7 +105,10 @@ def name_key(name: str) -> str:
 def called(text: str, longest: int = 8) -> set[str]:
     """Every run of up to `longest` words of `text`, as `name_key` writes them."""
     words = [_bare(word) for word in text.casefold().split()]
-    return {" ".join(words[i : i + n]) for i in range(len(words)) for n in range(1, longest + 1) if i + n <= len(words)}
+    runs = set(words)
+    for n in range(2, longest + 1):
+        runs.update(map(" ".join, zip(*(words[i:] for i in range(n)), strict=False)))
+    return runs
 
 
 @lru_cache(maxsize=100_000)

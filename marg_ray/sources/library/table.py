@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,6 @@ from marg_ray.seams import Vectors
 from marg_ray.sources.library.index import Index
 from marg_ray.sources.library.passages import Row
 
-_NAME = "passages"
 _COLUMNS = ["source_id", "start", "end", "title", "heading", "label", "text", "terms", "counts", "names", "vector"]
 
 
@@ -27,7 +27,7 @@ class Table:
         self._dimension = dimension
 
     @classmethod
-    async def open(cls, folder: Path, made: str, dimension: int) -> Table:
+    async def open(cls, folder: Path, model: str, made: str, dimension: int) -> Table:
         import lancedb
         import pyarrow as pa
 
@@ -50,7 +50,8 @@ class Table:
             ]
         )
         db = await lancedb.connect_async(folder)
-        return cls(await db.create_table(f"{_NAME}_{dimension}", schema=schema, exist_ok=True), made, dimension)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", f"passages_{model}")  # vectors of two models never meet
+        return cls(await db.create_table(name, schema=schema, exist_ok=True), made, dimension)
 
     async def present(self) -> set[str]:
         """The documents whose passages are all here."""
