@@ -25,17 +25,10 @@ _DROPPED = re.compile(
 # One variation selector chooses a glyph; a run of them is hidden data.
 _SELECTORS = re.compile("([\ufe00-\ufe0f\U000e0100-\U000e01ef])[\ufe00-\ufe0f\U000e0100-\U000e01ef]+")
 _JOINERS = re.compile("[\u200c\u200d]+")
-_LIGATURES = str.maketrans(
-    {
-        "\ufb00": "ff",
-        "\ufb01": "fi",
-        "\ufb02": "fl",
-        "\ufb03": "ffi",
-        "\ufb04": "ffl",
-        "\ufb05": "st",
-        "\ufb06": "st",
-    }
-)
+_LIGATURES = {
+    "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
+}  # fmt: skip
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WHITE = re.compile(r"\s+")
 
@@ -56,7 +49,7 @@ def clean_text(s: str) -> str:
     s = _DROPPED.sub(lambda m: m[1] or "", s)
     if s.isascii():
         return s
-    s = _SPACES.sub(" ", s).translate(_LIGATURES)
+    s = _LIGATURE.sub(lambda m: _LIGATURES[m[0]], _SPACES.sub(" ", s))
     s = _SELECTORS.sub(r"\1", _JOINERS.sub(_keep_joiner, s))
     return unicodedata.normalize("NFC", s)
 

@@ -33,7 +33,8 @@ def test_sheets_rows_and_dates() -> None:
         xl__sharedStrings_Xxml=f"<sst {S}><si><t>Site</t></si><si><r><t>Al</t></r><r><t>pha</t></r></si></sst>",
         xl__styles_Xxml=f'<styleSheet {S}><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs></styleSheet>',
         xl__worksheets__sheet1_Xxml=sheet(
-            '<c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>Opened</t></is></c><c r="D1" t="str"><v>kW</v></c>',
+            '<c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>Opened</t></is></c>'
+            '<c r="D1" t="str"><v>kW</v></c>',
             '<c r="A2" t="s"><v>1</v></c><c r="B2" s="1"><v>44197</v></c><c r="D2"><v>0.30000000000000004</v></c>',
         ),
         xl__worksheets__sheet2_Xxml=sheet('<c r="A1" t="inlineStr"><is><t>Kept by hand.</t></is></c>'),
@@ -68,7 +69,8 @@ def book(**more: str) -> bytes:
     package = (
         '<package xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>Of tides</dc:title>'
         "<dc:language>en</dc:language></metadata><manifest>"
-        '<item id="n" href="nav.xhtml" properties="nav"/><item id="b" href="two%20b.xhtml"/><item id="a" href="one.xhtml"/>'
+        '<item id="n" href="nav.xhtml" properties="nav"/><item id="b" href="two%20b.xhtml"/>'
+        '<item id="a" href="one.xhtml"/>'
         '</manifest><spine><itemref idref="n"/><itemref idref="a"/><itemref idref="b"/></spine></package>'
     )
     chapters = {
@@ -92,7 +94,7 @@ def test_protected_books_say_so() -> None:
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.pptx", "a.epub"])
 def test_other_archives_are_refused_by_name(name: str) -> None:
-    with pytest.raises(Unreadable, match="not an? "):
+    with pytest.raises(Unreadable, match=r"not an? "):
         parse(packed(a_Xtxt="hello"), name=name)
-    with pytest.raises(Unreadable, match="not an? "):
+    with pytest.raises(Unreadable, match=r"not an? "):
         parse(b"just text", name=name)

@@ -21,7 +21,7 @@ from marg_ray.text import clean_text, one_line
 
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _WORD = re.compile(r"\w+")
-_C1 = {b: bytes([b]).decode("cp1252") for b in range(0x80, 0xA0) if b not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}
+_C1 = re.compile("[\x80-\x9f]")
 _MANUAL = re.compile(
     r"(?i)docbook|sphinx|docutils|mkdocs|doxygen|texinfo|asciidoc|pandoc|docusaurus|gitbook|hugo-docs|antora|javadoc"
     r"|rustdoc|latex2html|yelp|mdbook|vuepress|dblatex|tex4ht"
@@ -42,7 +42,7 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     Raises:
         Unreadable: the page is a wall, a shell or empty, or it stands in a PDF's place.
     """
-    markup = _XML_DECLARATION.sub("", clean_text(markup.translate(_C1)))
+    markup = _XML_DECLARATION.sub("", clean_text(_windows_letters(markup)))
     tree, deep = _tree(markup, name)
     head = read_head(tree, name)
     drop_marks(tree)
@@ -70,10 +70,15 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     )
 
 
+def _windows_letters(markup: str) -> str:
+    """Numeric C1 controls as the Windows letters that every browser shows for them."""
+    return _C1.sub(lambda m: bytes([ord(m[0])]).decode("cp1252", "ignore"), markup)
+
+
 def chapter_blocks(markup: str, name: str) -> list[Block]:
     """Blocks of a page that is text from end to end, such as a chapter of a book; [] where it has none."""
     try:
-        tree, _ = _tree(_XML_DECLARATION.sub("", clean_text(markup.translate(_C1))), name)
+        tree, _ = _tree(_XML_DECLARATION.sub("", clean_text(_windows_letters(markup))), name)
     except Unreadable:
         return []
     drop_marks(tree)

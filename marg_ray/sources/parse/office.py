@@ -80,7 +80,7 @@ def _date_styles(archive: Archive) -> frozenset[int]:
     dates |= {
         n or "" for n, code in formats.items() if re.search(r"[yd]", re.sub(r'"[^"]*"|\[[^\]]*\]', "", code.lower()))
     }
-    cells = next(_all(root, "cellXfs"), [])
+    cells: Any = next(_all(root, "cellXfs"), ())
     return frozenset(i for i, xf in enumerate(cells) if xf.get("numFmtId") in dates)
 
 

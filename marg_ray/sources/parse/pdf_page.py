@@ -104,18 +104,20 @@ def _lines(textpage: Any, turn: _Turn) -> list[tuple[Word, ...]]:
         return []
     text = textpage.get_text_range()
     chars = list(text) if len(text) == count else [_char(raw, textpage, i) for i in range(count)]
-    box = [ctypes.c_double() for _ in range(4)]
+    fonts = _Fonts(raw, textpage)
+    place = _places(raw, textpage)
     lines: list[tuple[Word, ...]] = []
     line: list[Word] = []
     start = -1  # of the current word
-    x0 = y0 = x1 = y1 = 0.0
 
     def end_word(stop: int, *, glued: bool = False) -> None:
         nonlocal start
         if start >= 0:
-            size, bold, mono = _font(raw, textpage, start)
-            place = turn(x0, y0, x1, y1)
-            line.append(Word("".join(chars[start:stop]), *place, size or place[3] - place[1], bold, mono, glued))
+            # The first and the last letter say where a word lies; asking for all takes most of the time.
+            a, b = place(start), place(stop - 1)
+            box = turn(min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+            size, bold, mono = fonts.at(start)
+            line.append(Word("".join(chars[start:stop]), *box, size or box[3] - box[1], bold, mono, glued))
         start = -1
 
     for i, c in enumerate(chars):
@@ -124,21 +126,25 @@ def _lines(textpage: Any, turn: _Turn) -> list[tuple[Word, ...]]:
             if c == "\n" and line:
                 lines.append(tuple(line))
                 line = []
-            continue
-        if c.isspace() or c == "\x00":
+        elif c.isspace() or c == "\x00":
             end_word(i)
-            continue
-        if not raw.FPDFText_GetCharBox(textpage, i, box[0], box[1], box[2], box[3]):
-            continue
-        l, r, b, t = (v.value for v in box)  # noqa: E741 - pdfium's names
-        if start < 0:
-            start, x0, y0, x1, y1 = i, l, b, r, t
-        else:
-            x0, y0, x1, y1 = min(x0, l), min(y0, b), max(x1, r), max(y1, t)
+        elif start < 0:
+            start = i
     end_word(count)
     if line:
         lines.append(tuple(line))
     return lines
+
+
+def _places(raw: Any, textpage: Any) -> Callable[[int], tuple[float, float, float, float]]:
+    """A function from a letter's index to its box in the page's own space."""
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+
+    def place(index: int) -> tuple[float, float, float, float]:
+        raw.FPDFText_GetCharBox(textpage, index, left, right, bottom, top)
+        return left.value, bottom.value, right.value, top.value
+
+    return place
 
 
 def _char(raw: Any, textpage: Any, index: int) -> str:
@@ -146,21 +152,30 @@ def _char(raw: Any, textpage: Any, index: int) -> str:
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code <= 0xDFFF else " "
 
 
-def _font(raw: Any, textpage: Any, index: int) -> tuple[float, bool, bool]:
-    """Size in points, bold, type-writer letters."""
-    flags = ctypes.c_int()
-    name = ctypes.create_string_buffer(128)
-    raw.FPDFText_GetFontInfo(textpage, index, name, 128, flags)
-    weight = raw.FPDFText_GetFontWeight(textpage, index)
-    font = name.value.decode("utf-8", "replace").lower()
-    bold = weight >= 600 or bool(flags.value & _FORCE_BOLD) or "bold" in font or "black" in font
-    mono = bool(flags.value & _FIXED_PITCH) or _MONO.search(font) is not None
-    matrix = raw.FS_MATRIX()
-    scale = 1.0
-    if raw.FPDFText_GetMatrix(textpage, index, matrix):
-        scale = (matrix.c**2 + matrix.d**2) ** 0.5 or 1.0
-    size = raw.FPDFText_GetFontSize(textpage, index)
-    return round(size * scale if size * scale > 1 else size, 1), bold, mono
+class _Fonts:
+    """Size in points, weight and pitch of letters; what follows from a font's name is worked out once."""
+
+    def __init__(self, raw: Any, textpage: Any) -> None:
+        self._raw, self._textpage = raw, textpage
+        self._flags, self._name, self._matrix = ctypes.c_int(), ctypes.create_string_buffer(128), raw.FS_MATRIX()
+        self._known: dict[tuple[bytes, int], tuple[bool, bool]] = {}
+
+    def at(self, index: int) -> tuple[float, bool, bool]:
+        """Size, bold, type-writer letters."""
+        raw, page = self._raw, self._textpage
+        raw.FPDFText_GetFontInfo(page, index, self._name, 128, self._flags)
+        key = self._name.value, self._flags.value
+        if key not in self._known:
+            font = key[0].decode("utf-8", "replace").lower()
+            bold = bool(key[1] & _FORCE_BOLD) or "bold" in font or "black" in font
+            self._known[key] = bold, bool(key[1] & _FIXED_PITCH) or _MONO.search(font) is not None
+        bold, mono = self._known[key]
+        bold = bold or raw.FPDFText_GetFontWeight(page, index) >= 600
+        size = raw.FPDFText_GetFontSize(page, index)
+        if raw.FPDFText_GetMatrix(page, index, self._matrix):
+            scaled = size * (self._matrix.c**2 + self._matrix.d**2) ** 0.5
+            size = scaled if scaled > 1 else size
+        return round(size, 1), bold, mono
 
 
 def _edges(page: Any, turn: _Turn) -> tuple[list[Edge], bool]:
