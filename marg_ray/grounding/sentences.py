@@ -21,7 +21,7 @@ _STOP = re.compile(
 )
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*|[\u2028\u2029]")
 _LINE_ITEM = re.compile(r"\n(?=[^\S\n]*(?:[-*+•‣◦▪–]|\d{1,3}[.)]|#{1,6})[^\S\n]+\S)")
-_ROW = re.compile(r"[^\n:;]{1,80}: [^\n;]*; [^\n:;]{1,80}: ")
+_ROW = re.compile(r"^[^\n:;]{1,80}: [^\n;]{0,400}; [^\n:;]{1,80}: ", re.MULTILINE)
 _BEFORE = re.compile(r"[^\s(\[{\"'“”„«‘’—–/]+\Z")
 _NEXT_WORD = re.compile(r"[\"'“„«‘(\[{*_¿¡]*([^\W_]+)")
 _MAX_TOKEN = 40  # how far back an abbreviation is looked for
