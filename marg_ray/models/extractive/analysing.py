@@ -85,7 +85,7 @@ def missing_words(question: str, text: str) -> tuple[str, ...]:
     wanted = asked_terms(question)
     out: list[str] = []
     for word in words(question):
-        if kind_of(word) is not Kind.WHAT:
+        if kind_of(word) is not Kind.WHAT or (len(word) < 5 and word in question):
             continue  # "respond", "damage": what a clause asks for, in words that an answer need not use
         if stem(word) in wanted and stem(word) not in have and word not in out and len(word) > 1:
             out.append(word)

@@ -134,6 +134,7 @@ _SPLIT = re.compile(
 _RELATIVE = re.compile(r",\s+(?=(?:when|where|who|which)\b)", re.I)
 _PRONOUN = re.compile(r"\b(they|it|them|he|she|him|its|their|his|her)\b", re.I)
 _EACH = re.compile(r"\b(?:each|them|these|those|both|they|their|either)\b", re.I)
+_ARTICLE = re.compile(r"\b(an?)\s+$", re.I)
 _DETERMINER = re.compile(r"\bthe\s+$", re.I)
 
 
@@ -168,7 +169,12 @@ def topic_of(question: str, titles: Sequence[str] = ()) -> str:
         best = squeeze(defined.group(1)) if defined and len(defined.group(1).split()) <= 6 else ""
     if not best:
         return ""
-    return f"the {best}" if _DETERMINER.search(question[: question.find(best)]) else best
+    at = question.find(best)
+    if _DETERMINER.search(question[:at]):
+        return f"the {best}"
+    article = _ARTICLE.search(question[:at])
+    alone = not re.match(r"\s+(?!(?:and|or|is|are|was|in|of|for|work|works|do|does)\b)\w", question[at + len(best) :])
+    return f"{article.group(1).lower()} {best}" if article and alone else best
 
 
 def clauses(question: str, titles: Sequence[str] = ()) -> tuple[Clause, ...]:
@@ -186,6 +192,9 @@ def clauses(question: str, titles: Sequence[str] = ()) -> tuple[Clause, ...]:
     return tuple(_clause(p, i, asked[0], topic, titled) for i, p in enumerate(asked or [text]))
 
 
+_BARE = asked_terms("many much long far old big whom")
+
+
 def _pieces(sentence: str) -> list[str]:
     parts = _SPLIT.split(sentence)
     if len(parts) > 1:
@@ -193,7 +202,7 @@ def _pieces(sentence: str) -> list[str]:
     parts = [squeeze(p).strip(" ,.;") for p in parts if p and p.strip(" ,.;?")]
     merged: list[str] = []
     for part in parts:  # "what is a stack and how" must not leave "how"
-        if merged and len(part.split()) < 2:
+        if merged and (len(part.split()) < 2 or len(merged[-1].split()) < 2 or not asked_terms(part) - _BARE):
             merged[-1] = f"{merged[-1]} and {part}"
         else:
             merged.append(part)
@@ -211,7 +220,9 @@ def _clause(piece: str, index: int, first: str, topic: str, titled: bool) -> Cla
     if index == 0:
         return Clause(as_title(text), text, kind)
     resolved = _resolve(text, topic) if topic else text
-    if resolved != text or (topic and topic.casefold().removeprefix("the ") in text.casefold()):
+    if resolved != text or (
+        topic and topic.casefold().removeprefix("the ").removeprefix("a ").removeprefix("an ") in text.casefold()
+    ):
         return Clause(as_title(resolved), resolved, kind)
     own = asked_terms(text) - asked_terms(" ".join(CUES.get(kind, ())))
     context = topic if topic and (titled or len(own) >= 2) else _content(first)
@@ -271,8 +282,7 @@ def items(question: str, titles: Sequence[str] = ()) -> Items | None:
     compared = any(p.search(text) for k, p in _KINDS if k is Kind.COMPARE)
     head = re.match(r"\w+\s+", text)  # "What", "Compare": its capital does not make it a name
     offset = head.end() if head else 0
-    found = [m for m in _LIST.finditer(text, offset)]
-    spans = [(m.start(1), m.end(1)) for m in found]
+    spans = [m.span(1) for m in _LIST.finditer(text, offset)]
     if compared and not spans:
         plain = _PLAIN_PAIR.search(text) or _VERSUS.search(text)
         spans = [(plain.start(1), plain.end(1))] if plain else []

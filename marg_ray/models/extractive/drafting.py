@@ -27,6 +27,7 @@ from marg_ray.seams import Vectors
 
 CARDS = 30  # that are worth an embedding
 FLOOR = 0.80  # of the mean of the best five
+ASIDE = 1.06  # of the floor, for a card that only speaks of the subject
 LENIENT = 0.85  # of the floor, for siblings under a heading that fits and while there is little text
 FACTOID_FLOOR = 0.88
 SHORT = 32  # words below which a paragraph joins its neighbour
@@ -50,6 +51,7 @@ class Card:
     items: int = 0  # so many sentences at the end are items of a list
     score: float = 0.0
     published: str = ""
+    aside: bool = False  # on the subject, but neither words nor heading answer what is asked
     relevance: float = 0.0
 
     @property
@@ -85,10 +87,7 @@ def prepare(task: DraftSection) -> Drafting:
     if len(cards) > CARDS:
         cards.sort(key=lambda c: -_by_words(wanted, c))
         cards = cards[:CARDS]
-    others = () if wanted.item else tuple(
-        facet(task.question, t, (t,), tuple({c.source_title: 0 for c in task.evidence}))
-        for t in task.other_sections if t != task.section_title
-    )  # fmt: skip
+    others = () if wanted.item else _others(task, wanted)
     texts = (
         wanted.query,
         wanted.topic or wanted.query,
@@ -96,6 +95,13 @@ def prepare(task: DraftSection) -> Drafting:
         *(embedded_text(c.heading, s) for c in cards for s in c.sentences),
     )
     return Drafting(wanted, tuple(cards), others, task.words, texts)
+
+
+def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
+    """The facets that may claim evidence. What the question asks goes before what a source's heading offers."""
+    titles = tuple({c.source_title: 0 for c in task.evidence})
+    found = (facet(task.question, t, (t,), titles) for t in task.other_sections if t != task.section_title)
+    return tuple(f for f in found if wanted.heading or not f.heading)
 
 
 def _banned(task: DraftSection) -> frozenset[str]:
@@ -173,11 +179,12 @@ def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
     """Where a source is titled as the question's subject, another source must name that subject itself."""
     asked = f"{wanted.query} {wanted.title}".casefold()
     own = {c.source for c in cards if len(bare_title(c.title)) > 3 and bare_title(c.title).casefold() in asked}
-    if not own or not wanted.subject:
+    if not own:
         return cards
+    subject = wanted.subject or term_set(" ".join(bare_title(c.title) for c in cards if c.source in own))
     return [
         c for c in cards
-        if c.source in own or subject_fit(wanted, f"{c.title} {' '.join(c.path)} {c.text}") >= 0.99
+        if c.source in own or contained(subject, term_set(f"{c.title} {' '.join(c.path)} {c.text}")) >= 0.99
     ]  # fmt: skip
 
 
@@ -219,7 +226,10 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - max(0.0, foreign - 0.03)
-        out.append(replace(card, score=score))
+        if any(f.heading and same_heading(card.heading, f.heading) for f in work.others):
+            score -= 0.30  # it has a section of its own
+        aside = not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title))
+        out.append(replace(card, score=score - 0.10 * aside, aside=aside))
     return out
 
 
@@ -238,7 +248,6 @@ def _sentence_words(wanted: Facet, text: str) -> float:
 def _card_bonus(wanted: Facet, card: Card) -> float:
     bonus = 0.13 * path_fit(wanted, card.path, card.title)
     bonus -= 0.12 * (1 - subject_fit(wanted, f"{card.title} {card.heading} {card.text}"))
-    bonus -= 0.10 * (not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title)))
     if wanted.heading and any(same_heading(h, wanted.heading) for h in card.path):
         bonus += 0.10
     if wanted.item and not names_item(f"{card.label} {card.title} {' '.join(card.path)} {card.text}", wanted.item):
@@ -278,7 +287,9 @@ def _choose(cards: list[Card], work: Drafting) -> list[Card]:
         if kept and used >= room:
             break
         lenient = (card.source, card.heading) in siblings or (used < room / 3 and not work.facet.factoid)
-        if kept and card.score < floor * (LENIENT if lenient else 1.0):
+        if kept and work.facet.factoid and work.facet.own and not work.facet.own & term_set(card.text):
+            continue
+        if kept and card.score < floor * (ASIDE if card.aside else LENIENT if lenient else 1.0):
             continue
         fresh = _fresh(card, kept)
         if not fresh.sentences or (kept and used + fresh.size > room * 1.15):

@@ -71,7 +71,7 @@ class Facet:
 
     @property
     def factoid(self) -> bool:
-        return self.kind in FACTOIDS
+        return self.kind in FACTOIDS and not self.defined
 
 
 _NUMBER = re.compile(
@@ -136,8 +136,14 @@ def _defined(query: str, about: str) -> str:
     match = re.match(r"(?:what|who)\s+(?:is|are|was|were)\s+(?:an?\s+|the\s+)?(.{2,60}?)\s*\??$", query.strip(), re.I)
     if match:
         return squeeze(match.group(1))
-    bare = about.removeprefix("the ")
-    return bare if bare and squeeze(query).casefold().removeprefix("the ").rstrip("?. ") == bare.casefold() else ""
+    bare = about.removeprefix("the ").removeprefix("a ").removeprefix("an ")
+    return (
+        bare
+        if bare
+        and squeeze(query).casefold().removeprefix("the ").removeprefix("a ").removeprefix("an ").rstrip("?. ")
+        == bare.casefold()
+        else ""
+    )
 
 
 def defines(facet_: Facet, text: str) -> bool:
@@ -146,7 +152,7 @@ def defines(facet_: Facet, text: str) -> bool:
         return False
     name = re.escape(facet_.defined.removesuffix("s"))
     before = r"(?:(?!(?:for|of|by|with|to|in|on|from|and|or|is|are|was)\b)[\w.-]+\s+){0,3}"
-    between = r"(?:\s*\([^)]*\)|,[^,]{2,90},|\s+(?:Inc|Ltd|Corp|Co)\.)*"
+    between = r"(?-i:\s+[A-Z][\w.-]*){0,3}(?:\s*\([^)]*\)|,[^,]{2,90},|\s+(?:Inc|Ltd|Corp|Co)\.)*"
     verb = r"\s+(?:is|are|was|were|means|refers\s+to|denotes)\s+(?:an?|the|one|any|when|where|those|that|used|known|defined)\b"
     return bool(re.match(rf"{before}{name}(?:s|es)?(?![\w'’]){between}{verb}", text, re.I))
 

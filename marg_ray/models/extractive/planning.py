@@ -10,6 +10,7 @@ from marg_ray.models.extractive.clauses import (
     HEADINGS,
     Clause,
     Items,
+    Kind,
     as_title,
     clauses,
     items,
@@ -85,6 +86,7 @@ class Planning:
     sections: tuple[SectionIdea, ...]
     hypotheses: tuple[str, ...]
     offers: tuple[Offer, ...]
+    broad: bool  # the question asks for all there is on its subject
     room: int  # sections that may be added from the offers
     texts: tuple[str, ...]
 
@@ -114,7 +116,7 @@ def prepare(task: MakePlan) -> Planning:
             SectionIdea(title=_cut(o.title), queries=list(o.queries[:5]) or _outline_queries(o.title, question, titles))
             for o in task.outline[:12]
         )
-        return Planning(_cut(title, 300), kind, given, hypotheses, (), 0, ())
+        return Planning(_cut(title, 300), kind, given, hypotheses, (), False, 0, ())
     sections = _from_question(parts, question, titles, english)
     sections += [
         SectionIdea(title=_cut(as_title(a)), queries=[_cut(f"{a} {topic_of(question, titles) or question}", 400)])
@@ -131,10 +133,16 @@ def prepare(task: MakePlan) -> Planning:
     )
     several = len(parts) > 1 or len(sections) > 1
     room = max(0, target - len(sections)) if not several or task.depth is Depth.DEEP else 0
+    broad = sections[0].title == OVERVIEW or (len(parts) == 1 and parts[0].kind is Kind.WHAT)
+    if task.depth is not Depth.DEEP and not broad:
+        room = min(room, 2)
+    if parts[0].kind in FACTOIDS and task.depth is not Depth.DEEP:
+        room = 0
     if several:  # a question that says what it wants gets more only from the article on its very subject
         offers = tuple(o for o in offers if o.own)
-    texts = (question, *(f"{o.document}: {o.heading}" for o in offers)) if room and offers else ()
-    return Planning(_cut(title, 300), kind, tuple(sections), hypotheses, offers if texts else (), room, texts)
+    texts = (question, *(o.heading if o.own and not broad else f"{o.document}: {o.heading}" for o in offers))
+    texts = texts if room and offers else ()
+    return Planning(_cut(title, 300), kind, tuple(sections), hypotheses, offers if texts else (), broad, room, texts)
 
 
 def finish(work: Planning, vectors: Vectors) -> PlanIdea:
@@ -149,7 +157,9 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
         for offer, cosine in ranked:
             if len(taken) >= work.room:
                 break
-            if (cosine >= NEAR or offer.own) and not any(_alike(offer, t) for t in taken):
+            if cosine >= (0.0 if offer.own and work.broad else 0.3 if offer.own else NEAR) and not any(
+                _alike(offer, t) for t in taken
+            ):
                 taken.append(offer)
         taken.sort(key=lambda o: (not o.own, o.rank, o.order))
         sections += [_section_of(o, taken) for o in taken]
@@ -203,7 +213,7 @@ def _content_query(text: str) -> str:
 
 def _outline_queries(title: str, question: str, titles: list[str]) -> list[str]:
     topic = topic_of(question, titles)
-    if not topic or topic.casefold().removeprefix("the ") in title.casefold():
+    if not topic or topic.casefold().removeprefix("the ").removeprefix("a ").removeprefix("an ") in title.casefold():
         return [_cut(title, 400)]
     return [_cut(f"{title} {topic}", 400)]
 
@@ -218,7 +228,7 @@ def _offers(scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str
     covered = [HEADINGS.get(kind_of(s.title)) for s in sections]
     best = max((h.relevance for h in scout), default=0.0)
     offers: list[Offer] = []
-    topic = topic.removeprefix("the ")
+    topic = topic.removeprefix("the ").removeprefix("a ").removeprefix("an ")
     for rank, hit in enumerate(scout):
         bare = squeeze(re.sub(r"\s*\([^)]*\)", "", hit.title))
         own = bool(topic) and (bare.casefold() == topic or bare.casefold() in question.casefold())

@@ -213,7 +213,7 @@ def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:
     runs = sorted(_runs(reading, scores), key=lambda r: -r.score)
     floor = _floor(runs, scores, reading)
     kept: list[Run] = []
-    for run in [*runs[:1], *_one_per_child(runs, reading, 0.75 * floor), *runs]:
+    for run in [*_outside(runs, reading)[:2], *_one_per_child(runs, reading, 0.75 * floor), *runs]:
         if len(kept) >= reading.max_claims:
             break
         if run.score < (0.75 * floor if run.group in reading.walked else floor):
@@ -222,6 +222,15 @@ def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:
             continue
         kept.append(run)
     return ClaimIdeas(claims=[_claim(r, reading, scores) for r in kept])
+
+
+def _outside(runs: list[Run], reading: Reading) -> list[Run]:
+    """The runs that stand in no walked subtree: what is said of the whole comes before what is said of its parts."""
+    out: list[Run] = []
+    for run in runs:
+        if run.group not in reading.walked and not any(run.first <= k.last and k.first <= run.last for k in out):
+            out.append(run)
+    return out if reading.walked else runs
 
 
 def _one_per_child(runs: list[Run], reading: Reading, floor: float) -> list[Run]:

@@ -41,8 +41,7 @@ _CONNECTIVE = re.compile(
     Before\ (?:this|that|these|his|her|its|their|doing)|Since\ (?:then|this|that)|Until\ (?:then|this|that)|
     Apart\ from\ (?:this|that|these)|With\ (?:this|that|these)|From\ (?:this|that|these|there|then)|To\ (?:this|that)\ (?:end|day)|
     Even\ (?:so|then|though|this)|Not\ only|Only\ then|If\ (?:so|not|this|that|these|it|they|he|she)|
-    (?:When|Where|While|Although|Unless|Whether|Because|As|Once|After|Before|Since|If|Until|Though|Among|Unlike|Like|Of)\ 
-      (?:this|that|these|those|they|it|he|she|them|his|her|its|their|him|doing\ so)\b|
+    (?:When|Where|While|Although|Unless|Whether|Because|As|Once|After|Before|Since|If|Until|Though|Among|Unlike|Like|Of)[ ](?:this|that|these|those|they|it|he|she|them|his|her|its|their|him|doing\ so)\b|
     The\ (?:next|following|same|previous|other)\ (?:day|days|month|week|year|morning|evening|night|time|years)|That\ (?:same\ )?(?:day|year|night|month)|
     (?:One|Two|Three|Four|Five|Six|Several|Some|A\ few|Many)\ (?:day|days|week|weeks|month|months|year|years|hours|minutes)\ (?:later|after|earlier|before)|
     (?:See|Cf|Compare|Note|Notice|Remember|Recall)\b)(?!\w)""",
@@ -87,7 +86,11 @@ _ENDINGS = (".", "!", '."', ".”", ".'", ".’", ".)", "!)", "。", "！", "।
 
 
 # Ends where an abbreviation's stop was taken for the end: "a loan for approx", "to and from L.F".
-_CUT = re.compile(rf"\b(?:(?i:{'|'.join(sorted(map(re.escape, NEVER_LAST)))})|[A-Z](?:\.[A-Z])*)$")
+_ABBREVIATED = "|".join(sorted(map(re.escape, NEVER_LAST)))
+_CUT = re.compile(rf"(?:\b(?:(?i:{_ABBREVIATED}|al|rs)|[A-Z](?:\.[A-Z])*)|[₨$€£₹₱¥])$")
+
+
+_AMOUNT = re.compile(r"\d[\d.,]*\s(?:billion|million|trillion)\s*\(")
 
 
 def stands_alone(sentence: str, english: bool = True) -> bool:
@@ -98,6 +101,8 @@ def stands_alone(sentence: str, english: bool = True) -> bool:
     first = text[0]
     if first in "\"'“”‘’«»([{,;:)]}–—-•*" or (first.islower() and not _brand(text)):
         return False
+    if _AMOUNT.match(text):
+        return False  # the rest of a sentence that was cut after a currency sign
     if not english:
         return True
     if _IT_EXCEPTION.match(text):

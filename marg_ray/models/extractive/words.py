@@ -31,6 +31,11 @@ ASKING_WORDS = frozenset(_ASKING.split())
 
 _COMMON = "the of and to in is was for that with as by on are from at it be an this were which or has had not have"
 _ENGLISH = frozenset(_COMMON.split())
+_OTHERS = """der die das und ist wie wird warum welche ein eine für mit von zu im den dem nicht auf le la les des est une et
+    pourquoi comment quel quelle quels du au aux pour dans sur el los las que es por qué como cómo cuál una un y de con para
+    il lo gli che perché come di del della sono è o os não por quais como em do da het een van waarom hoe wat och att är
+    hur vad jest jak dlaczego czym co"""
+_FOREIGN = frozenset(_OTHERS.split()) - FUNCTION_WORDS - _ENGLISH
 
 
 def squeeze(text: str) -> str:
@@ -84,9 +89,10 @@ def is_english(text: str) -> bool:
         if foreign > 0.2 * sum(1 for c in text[:400] if c.isalpha()):
             return False
     known = sum(1 for w in tokens if w in _ENGLISH or w in FUNCTION_WORDS)
-    if len(tokens) < 4:
-        return all(ord(c) < 0x80 for c in text if c.isalpha())
-    return known >= max(1, 0.14 * len(tokens))
+    if len(tokens) <= 12:
+        ascii_only = all(ord(c) < 0x80 for c in text if c.isalpha())
+        return known >= max(1, sum(1 for w in tokens if w in _FOREIGN)) or (ascii_only and not _FOREIGN & set(tokens))
+    return known >= 0.14 * len(tokens)
 
 
 def contained(smaller: Iterable[str], larger: Iterable[str]) -> float:
