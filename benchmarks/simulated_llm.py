@@ -75,6 +75,7 @@ class Request:
     id: int
     task: str
     start: float
+    caller: str = ""  # the id of the task that asked
     first: float = 0.0
     end: float = 0.0
     tokens_in: int = 0
@@ -159,6 +160,7 @@ class SimulatedLLM:
             id=len(self.requests),
             task=task_name(body),
             start=time.time(),
+            caller=request.headers.get("X-Marg-Task", ""),
             tokens_in=estimate_tokens(prompt),
             streamed=bool(body.get("stream")),
         )

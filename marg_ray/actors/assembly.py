@@ -5,6 +5,7 @@ Imports are local: a process that holds the formatter does not load what a reade
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,8 +57,8 @@ class Places:
 
 
 def model_name(choice: Choice) -> str:
-    """What is written on a report."""
-    fast, strong = choice.spec_fast, choice.spec_strong
+    """What is written on a report: of an address only the model's name."""
+    fast, strong = (re.sub(r"^https?://[^/]+[^:]*:", "", spec) for spec in (choice.spec_fast, choice.spec_strong))
     return strong if fast == strong else f"{strong} (writing), {fast} (reading)"
 
 
@@ -80,13 +81,13 @@ class Assembly:
         """The chosen model, every call through the ledger."""
         from marg_ray.models.extractive import ExtractiveModel
         from marg_ray.models.select import build_model
-        from marg_ray.models.wrappers import MeteredModel
+        from marg_ray.models.wrappers import MeteredModel, estimate, free
 
         def extractive() -> ModelClient:
             return ExtractiveModel(self.embedder, self.offload)
 
         model = build_model(self.choice, self.settings, extractive_factory=extractive)
-        return MeteredModel(model, self.ledger)
+        return MeteredModel(model, self.ledger, estimate=free if self.choice.extractive else estimate)
 
     def units(self) -> Units:
         from marg_ray.actors.fanout import Units

@@ -32,6 +32,7 @@ class Ask:
     name: str
     output: type[BaseModel] | None = None
     window: int = 0  # tokens of context that the server should provide
+    caller: str = ""  # the task's id: it goes along as a header, so that a server's log can be read by task
 
 
 @dataclass
@@ -149,6 +150,8 @@ class Exchange:
             extra["response_format"] = _response_format(can.structure, ask.name, ask.output)
         if self.endpoint.provider == "ollama" and "options" not in can.without:
             extra["options"] = {"num_ctx": ask.window}  # its own default window is small
+        if ask.caller and self.endpoint.local:
+            body["extra_headers"] = {"X-Marg-Task": ask.caller}
         return body | {"extra_body": extra} if extra else body
 
 

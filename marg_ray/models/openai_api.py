@@ -201,6 +201,7 @@ class _Conversation(Generic[OutT]):
             name=task.template,
             output=None if task.output is FreeText else task.output,
             window=model.endpoint.window or model.settings.context_tokens,
+            caller=self.call.task_id,
         )
         answer = await model.exchange.ask(ask, deltas if deltas is not None and deltas.heard else None)
         estimated = sum(estimate_tokens(m["content"]) for m in messages)
