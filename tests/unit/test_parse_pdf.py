@@ -189,6 +189,21 @@ def test_words_cut_at_line_ends_are_put_together_but_compounds_stay() -> None:
     assert "was postponed for a state-of-the-art reason" in made(draw).text
 
 
+def test_terms_in_other_letters_are_kept_with_what_explains_them() -> None:
+    def draw(canvas: object, page: int) -> None:
+        y = lines(canvas, 60, 780, WORDS * 3)
+        y = lines(canvas, 60, y - 8, "ebb", font="Courier")
+        y = lines(canvas, 90, y, "Falling water, which lasts for six hours. " * 3, width=80)
+        lines(canvas, 60, y - 8, WORDS * 3)
+
+    document = made(draw)
+    assert [(p.kind, p.term) for p in document.parts][1:] == [
+        ("list_item", ""),
+        ("paragraph", "ebb"),
+        ("paragraph", ""),
+    ]
+
+
 def test_contents_pages_with_leaders_go() -> None:
     def draw(canvas: object, page: int) -> None:
         if page == 1:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from marg_ray.sources.parse.blocks import Block, table_rows
@@ -119,7 +119,7 @@ def _emit(blocks: list[Block], lines: Sequence[Line], body: Body, open_end: bool
     groups: list[list[Line]] = []
     left = min(line.x0 for line in lines)
     right = max(line.x1 for line in lines)
-    rows = _table_free(rows_of(lines), blocks, groups, body)
+    rows = _table_free(rows_of(lines))
     for line in rows:
         if isinstance(line, list):
             if group:
@@ -133,20 +133,25 @@ def _emit(blocks: list[Block], lines: Sequence[Line], body: Body, open_end: bool
         group.append(line)
     if group:
         groups.append(group)
-    for n, lines_of_group in enumerate(groups):
-        for block in _blocks_of(lines_of_group, body):
+    term, margin = "", 0.0
+    for n, own in enumerate(groups):
+        if _is_term(own, groups[n + 1] if n + 1 < len(groups) else [], body):
+            term, margin = own[0].text.rstrip(":"), own[0].x0
+            blocks.append(Block("list_item", own[0].text, page=own[0].page))
+            continue
+        if term and own[0].x0 < margin + 8:
+            term = ""
+        for block in _blocks_of(own, body):
             last = blocks[-1] if blocks else None
             if n == 0 and open_end and last is not None and _goes_on(last, block):
                 text = _glue(last.text, block.text, body.compounds)
-                blocks[-1] = Block(last.kind, text, last.level, last.page, last.term)
+                blocks[-1] = replace(last, text=text)
             else:
-                blocks.append(block)
+                blocks.append(replace(block, term=term))
     return bool(blocks) and blocks[-1].kind in ("paragraph", "list_item")
 
 
-def _table_free(
-    rows: Sequence[list[Line]], blocks: list[Block], groups: list[list[Line]], body: Body
-) -> list[Line | list[Line]]:
+def _table_free(rows: Sequence[list[Line]]) -> list[Line | list[Line]]:
     """One line per height; rows of several aligned pieces that follow each other stay together as a table."""
     out: list[Line | list[Line]] = []
     i = 0
@@ -172,8 +177,12 @@ def _aligned(a: Sequence[Line], b: Sequence[Line]) -> bool:
 
 def _breaks(a: Line, b: Line, body: Body, left: float, right: float) -> bool:
     """Whether a new paragraph starts with line `b`."""
-    if a.page != b.page or a.mono != b.mono:
+    if a.page != b.page:
         return True
+    if a.mono != b.mono:
+        # A name in type-writer letters may fill the last line of a paragraph.
+        tail = b.mono and len(b.text.split()) <= 3 and _is_wrapped(a, right) and abs(a.x0 - b.x0) < 2
+        return not tail or bool(_ENDS.search(a.text)) or b.y0 - a.y0 > 1.45 * body.leading
     if abs(a.size - b.size) > 0.8 or (
         a.bold != b.bold and min(len(a.text), len(b.text)) > 3 and not _is_wrapped(a, right)
     ):
@@ -191,6 +200,20 @@ def _breaks(a: Line, b: Line, body: Body, left: float, right: float) -> bool:
     if indented and _ENDS.search(a.text) and not _BULLET.match(a.text.split(" ", 1)[0]):
         return True
     return bool(_ENDS.search(a.text)) and right - a.x1 > 0.3 * (right - left) and b.text[:1].isupper()
+
+
+def _is_term(own: Sequence[Line], following: Sequence[Line], body: Body) -> bool:
+    """A short line in bold or type-writer letters above a deeper paragraph, as a manual sets its terms."""
+    if len(own) != 1 or not following or following[0].page != own[0].page:
+        return False
+    line, after = own[0], following[0]
+    if body.key(line.text) in body.toc or _NUMBERED.match(line.text):
+        return False
+    marked = line.mono or (line.bold and not body.bold)
+    if not marked or after.mono or len(line.text) > 60 or re.search(r"[$={};]|[.!?]$", line.text):
+        return False
+    deeper = 8 < after.x0 - line.x0 < 60 and all(a.x0 > line.x0 + 8 for a in following)
+    return deeper and abs(line.size - after.size) < 1.5 and 0 < after.y0 - line.y0 < 2.5 * body.leading
 
 
 def _is_wrapped(line: Line, right: float) -> bool:
