@@ -203,6 +203,28 @@ async def test_a_folder_that_is_part_of_two_libraries_is_embedded_once(open_libr
     assert {h.title for h in (await part.search("storm bank Norland", 9)).hits} == {"Norland Bank"}
 
 
+async def test_a_new_version_of_the_reader_reads_everything_anew(
+    open_library: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = await open_library()
+    await library.refresh(parse)
+    monkeypatch.setattr("marg_ray.sources.library.refresh.READ_VERSION", 2)
+    read: list[str] = []
+
+    def better(body: bytes, *, name: str, media_type: str = "", charset: str = "") -> Document:
+        read.append(name)
+        return parse(body.replace(b"420", b"430"), name=name)
+
+    report = await library.refresh(better)
+    assert sorted(read) == ["bank.md", "storm.md"]
+    assert report.changed == ()  # the files are the same
+    hit = (await library.search("houses the storm destroyed", 1)).hits[0]
+    assert "430 houses" in library.snapshots.text(hit.source_id)
+    read.clear()
+    await library.refresh(better)
+    assert read == []
+
+
 async def test_vectors_of_another_model_are_not_used(open_library: Open, docs: Path) -> None:
     class Other(HashingEmbedder):
         name = "other/model"

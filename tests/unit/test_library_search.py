@@ -109,6 +109,14 @@ async def test_documents_come_by_their_best_passage_and_relevance_never_rises() 
     assert "Tea" not in {h.title for h in found}  # no longer in the catalogue
 
 
+async def test_a_passage_that_stands_in_two_places_is_shown_once() -> None:
+    index = await index_of({"One": TEXTS["Tea"], "Two": TEXTS["Tea"], "Three": TEXTS["Ceylon"]})
+    ranking = await rank(index, "tea on the island", HashingEmbedder())
+    entries = {t: Entry(path=f"/{t}", size=1, mtime_ns=0, digest="", source_id=t, title=t) for t in index.titles}
+    found = hits(index, ranking, entries, assess("tea", [], index.df, 3), 9)
+    assert len([h for h in found if h.title in ("One", "Two")]) == 1
+
+
 def test_a_snippet_ends_with_a_sentence_or_between_words() -> None:
     assert shorten("Short.") == "Short."
     assert shorten("First sentence is here. " * 20).endswith("here.")

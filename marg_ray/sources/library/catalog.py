@@ -47,6 +47,7 @@ class Entry(Record):
     headings: tuple[str, ...] = ()
     tainted: bool = False  # instruction-like text was cut out
     failed: str = ""
+    reader: int = 0  # `READ_VERSION` of what read it
     duplicate_of: str = ""  # path of the document that holds this one's text; set when listed
 
 

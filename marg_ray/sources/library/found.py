@@ -44,15 +44,20 @@ def hits(
     best = max(float(ranking.scores[i]) for i in order)
     worth = max(0.0, min(1.0, 0.75 * verdict.cosine + 0.25 * verdict.coverage))
     groups: dict[str, list[int]] = {}
+    seen: set[str] = set()  # a passage that stands in two places is shown in the better one
     for i in order:
-        if ranking.scores[i] >= FLOOR * best:
+        text = " ".join(index.texts[i].casefold().split())
+        if ranking.scores[i] >= FLOOR * best and text not in seen:
             groups.setdefault(index.source_ids[i], []).append(i)
+            seen.add(text)
     found: list[Hit] = []
     ceiling = 1.0
     for source_id, passages in groups.items():
         entry = entries.get(source_id)
         if entry is None or len(found) == limit:
             continue
+        snippet = shorten(index.texts[passages[0]])
+        passages = sorted(passages, key=lambda i: -float(ranking.scores[i]))
         share = [float(ranking.scores[i]) / best if best > 0 else 0.0 for i in passages]
         ceiling = min(ceiling, max(share))  # the first hop's best stay in front, whatever the second says
         found.append(
@@ -60,7 +65,7 @@ def hits(
                 location=entry.path,
                 title=entry.title,
                 kind=kind,
-                snippet=shorten(index.texts[passages[0]]),
+                snippet=snippet,
                 relevance=round(worth * ceiling, 4),
                 source_id=source_id,
                 spans=tuple(

@@ -23,6 +23,7 @@ from marg_ray.sources.parse.sniff import SUPPORTED_SUFFIXES
 from marg_ray.sources.protocol import Parser
 
 Clean = Callable[[Document], Document]  # cuts instruction-like passages out
+READ_VERSION = 1  # raise it when parsing or cleaning comes out differently: files are read anew
 PARSED_AT_ONCE = 4
 COMMIT_PASSAGES = 512  # about this many are embedded and stored together
 EMBED_AT_ONCE = 128
@@ -156,14 +157,14 @@ class Refresh:
         return {f.path: digests[f.path] for f in files}
 
     async def _read(self, file: scan.File, before: Entry | None) -> str:
-        blank = Entry(path=file.path, size=file.size, mtime_ns=file.mtime_ns, digest="")
+        blank = Entry(path=file.path, size=file.size, mtime_ns=file.mtime_ns, digest="", reader=READ_VERSION)
         try:
             body = await in_thread(scan.read, file.path, self.max_bytes)
         except Unreadable as exc:
             await in_thread(self.catalog.put, blank.model_copy(update={"failed": exc.why}))
             return ""
         known = hashlib.sha256(body).hexdigest()
-        if before is not None and before.digest == known:  # touched, not changed
+        if before is not None and (before.digest, before.reader) == (known, READ_VERSION):  # touched, not changed
             touched = before.model_copy(update={"size": file.size, "mtime_ns": file.mtime_ns})
             await in_thread(self.catalog.put, touched)
             return known
@@ -231,7 +232,7 @@ def _groups(cut: Sequence[tuple[Entry, list[Row]]]) -> list[list[tuple[Entry, li
 
 
 def _same(entry: Entry, file: scan.File) -> bool:
-    return (entry.size, entry.mtime_ns) == (file.size, file.mtime_ns)
+    return (entry.size, entry.mtime_ns, entry.reader) == (file.size, file.mtime_ns, READ_VERSION)
 
 
 def _entry(blank: Entry, document: Document) -> Entry:
