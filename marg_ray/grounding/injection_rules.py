@@ -148,17 +148,20 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 # No rule applies without one of these: a quick look before the slow one.
 TRIGGER = re.compile(
-    r"ignor|disregard|forget|overrid|bypass|discard|neglect|follow|obey|\bA\.?I\b|LLM|language model|chat ?bot|"
-    r"assistant|agent|gpt|"
-    r"claude|gemini|copilot|llama|you are now|from now|act as|pretend|switch to|enter|"
-    r"your (?:final |next )?(?:answer|response|"
-    r"reply|summary|output|report|review)|the (?:final |next )?(?:answer|response|reply|summary|output|report|"
-    r"review)|summari|"
-    r"respond|answer|generat|citing|asked|system|instruct|api key|credential|secret|history|password|"
-    r"conversation|data|"
-    r"vergiss|vergessen|missacht|übergeh|\bKI\b|sprachmodell|assistent|oublie|olvid|omit|descart|esque|desconsider|"
-    r"dimentic|<\||\[/?INST|<<|developer|prompt|task|"
-    r"игнор|забудь|не следуй|忽略|无视|無視|忘|不要理会|抛开|作为|身为|作為|무시|잊|تجاهل|انس|اهمل|अनदेखा|नज़र|भूल",
+    r"ignor|disregard|forget|overrid|bypass|discard|neglect|(?:not|n['’]t|stop) (?:follow|obey)|"
+    r"stop (?:following|obeying)|"
+    r"\bA\.?I\b|\bLLM|language model|chat ?bot|assistant|agents?\b|gpt|claude|gemini|copilot|llama|"
+    r"(?:you are now|from now|act as|pretend|switch to|enter)\b.{0,40}(?:DAN|jailb|mode|restrict|unfilter|access)|"
+    r"in (?:your|the) (?:final |next )?(?:answer|response|reply|summary|output|report|review)\b|"
+    r"\b(?:when|if|while|before) (?:you|asked|summ|answ|resp|gener|citing)|"
+    r"(?:system|hidden|initial) (?:prompt|message|instruct|overrid|note|update)|system\W{0,3}:|developer\W{0,3}:|"
+    r"your (?:\w+ )?instruct|the (?:\w+ )?instruct|api key|credential|secrets?\b|(?:chat|conversation) history|"
+    r"the conversation|passwords?\b|user['’]?s? data|#\s*(?:new |system |updated )?(?:instruct|prompt|task)|"
+    r"<\||\[/?INST|<</?SYS|"
+    r"<(?:system|assistant)|vergiss|vergessen|missacht|übergeh|\bKI\b|sprachmodell|assistent|oublie|tiens pas|"
+    r"tenez pas|olvid|omit|descart|esque|desconsider|dimentic|игнор|забудь|не следуй|"
+    r"忽略|无视|無視|忘|不要理会|抛开|作为|身为|作為|무시|잊|"
+    r"تجاهل|انس|اهمل|अनदेखा|नज़र|भूल",
     _I,
 )
 

@@ -11,7 +11,7 @@ from marg_ray.grounding.quotes import locate
 
 TEXT = (
     "The basin – dug by hand – is “old”.\nIts ﬁrst  gate\u00a0was\tre\u00adnewed in 2019.\n\n"
-    "It's 6.4 m deep; the ﬂow... stops. 潮汐\n电站的产出上升了。 Its first gate was sold. End."
+    "It's 6.4 m deep; the ﬂow... stops. 潮汐\n电站的产出上升了。 Its first gate was sold. End. The of\u00adfice ends."
 )
 
 
@@ -27,6 +27,7 @@ TEXT = (
         ("潮汐电站的产出", "潮汐\n电站的产出"),
         ("潮汐 电站 的产出", "潮汐\n电站的产出"),
         ("[...] stops. 潮汐", "stops. 潮汐"),
+        ("The office ends.", "The of\u00adfice ends."),
     ],
 )
 def test_a_quotation_is_found_whatever_its_spaces_and_signs(quote: str, found: str) -> None:
