@@ -89,10 +89,10 @@ def _patterns(quote: str, text: str) -> list[re.Pattern[str]]:
         gap = rf"(?:{_SPACE}|[{_UNSEEN}])*"
         found.append(_compiled([_piece(p, text) for p in pieces if p.strip()], gap))
     elif between:
-        letters: list[str] = []
+        single: list[str] = []
         for piece in pieces:
-            letters += list(piece) if piece in _LIGATURES and _LIGATURES[piece] not in text else [piece]
-        found.append(_compiled([_piece(x, text) for x in letters], between))
+            single += list(piece) if piece in _LIGATURES and _LIGATURES[piece] not in text else [piece]
+        found.append(_compiled([_piece(p, text) for p in single], between))
     return found
 
 
