@@ -68,7 +68,7 @@ class Written:
 
     @property
     def measures(self) -> Measures:
-        return measure([s.text for s in self.sections])
+        return measure([s.text for s in self.sections], [s.title for s in self.sections])
 
 
 class Writer:

@@ -7,23 +7,35 @@ from dataclasses import dataclass
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.terms import stem, words
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import Kind, clauses, kind_of
-from marg_ray.models.extractive.drafting import bare_title
-from marg_ray.models.extractive.facets import Facet, answer_fit, facet, heading_fit, subject_fit, word_fit
-from marg_ray.models.extractive.words import (
-    asked_terms,
-    is_english,
-    same_statement,
-    squeeze,
-    term_set,
-    word_count,
-)  # fmt: skip
+from marg_ray.models.extractive.clauses import Kind, clauses, items, kind_of, of_items
+from marg_ray.models.extractive.facets import (
+    Facet,
+    answer_fit,
+    facet,
+    heading_fit,
+    speaks_of,
+    subject_fit,
+    word_fit,
+)
+from marg_ray.models.extractive.words import asked_terms, is_english, same_statement, squeeze, term_set, word_count
 from marg_ray.models.tasks import AnalyseEvidence, AnalysisIdea, EvidenceCard, FindingIdea
 from marg_ray.seams import Vectors
 
-EMBEDDED = 40
+EMBEDDED = 40  # sentences
+CLAUSES = 6
 FINDINGS = 6
-ANSWERED = 0.42  # cosine from which the best sentence counts as speaking of a clause
+ANSWERED = 0.42  # cosine from which a sentence counts as speaking of a clause
+MENTIONED = 0.25  # ... where its words do so too
+
+
+@dataclass(frozen=True)
+class Point:
+    """A sentence that could be a finding."""
+
+    text: str
+    number: int  # of its evidence
+    rank: float  # by words
+    answers: tuple[bool, ...]  # for each clause, whether its words answer it
 
 
 @dataclass(frozen=True)
@@ -31,35 +43,51 @@ class Analysing:
     """What the analysis prepared for the embedder: the clauses, then the sentences."""
 
     clauses: tuple[str, ...]
-    sentences: tuple[tuple[str, int, float], ...]  # text, evidence number, rank by words
-    missing: tuple[str, ...]  # asked words that occur in no evidence
-    english: bool
+    points: tuple[Point, ...]
     headed: tuple[bool, ...]  # for each clause, whether evidence stands under a heading that fits it
+    missing: tuple[str, ...]  # asked words that occur in no evidence
     texts: tuple[str, ...]
 
 
 def prepare(task: AnalyseEvidence) -> Analysing:
+    """The sentences that could be findings, and the words nobody uses. Pure CPU."""
     english = task.language in {"", "en"} and is_english(task.question)
-    titles = tuple({e.source_title: 0 for e in task.evidence})
-    asked = {c.text: c.query for c in clauses(task.question, titles)} | {h: h for h in task.hypotheses}
-    wanted = [facet(task.question, text, (query,), titles) for text, query in list(asked.items())[:6]]
-    sentences: list[tuple[str, int, float]] = []
+    wanted = _wanted(task)
+    points: list[Point] = []
     for card in _on_subject(task.evidence, wanted):
         for start, end in sentence_spans(card.quote):
             text = squeeze(card.quote[start:end])
-            if not _usable(text, english):
-                continue
-            fits = [word_fit(f, text, {}) for f in wanted]
-            rank = -0.15 * (
-                1 - max(subject_fit(f, f"{card.source_title} {card.heading} {text}") for f in wanted)
-            ) + max(0.2 * a + 0.1 * b + 0.05 * answer_fit(f, text) for f, (a, b, _) in zip(wanted, fits, strict=True))
-            sentences.append((text, card.number, rank))
-    sentences.sort(key=lambda s: (-s[2], s[1]))
-    kept = tuple(sentences[:EMBEDDED])
+            if _usable(text, english):
+                points.append(_point(text, card, wanted))
+    points.sort(key=lambda p: (-p.rank, p.number))
+    kept = points[:EMBEDDED]
+    whole = " ".join(f"{e.source_title} {e.heading} {e.quote}" for e in task.evidence)
+    headings = {h for e in task.evidence for h in e.heading.split(" > ") if h}
     return Analysing(
-        tuple(f.title for f in wanted), kept, missing_words(task.question, " ".join(f"{bare_title(e.source_title)} {e.heading} {e.quote}" for e in task.evidence)),
-        english, tuple(any(heading_fit(f, h) >= 0.7 for e in task.evidence for h in e.heading.split(" > ")) for f in wanted), (*(f.query for f in wanted), *(s[0] for s in kept)),
-    )  # fmt: skip
+        clauses=tuple(f.title for f in wanted),
+        points=tuple(kept),
+        headed=tuple(any(heading_fit(f, h) >= 0.7 for h in headings) for f in wanted),
+        missing=missing_words(task.question, whole) if english else (),
+        texts=(*(f.query for f in wanted), *(p.text for p in kept)),
+    )
+
+
+def _wanted(task: AnalyseEvidence) -> list[Facet]:
+    """The question's clauses and the hypotheses; what is asked of each listed thing is not a clause of its own."""
+    titles = tuple({e.source_title: 0 for e in task.evidence})
+    found = items(task.question, titles)
+    asked = {c.text: c.query for c in clauses(task.question, titles) if not (found and of_items(c, found))}
+    asked |= {h: h for h in task.hypotheses if not (found and of_items(clauses(h)[0], found))}
+    return [facet(task.question, text, (query,), titles) for text, query in list(asked.items())[:CLAUSES]]
+
+
+def _point(text: str, card: EvidenceCard, wanted: list[Facet]) -> Point:
+    heading = card.heading.split(" > ")[-1]
+    subject = max((subject_fit(f, f"{card.source_title} {card.heading} {text}") for f in wanted), default=1.0)
+    fits = [(f, word_fit(f, text, {})) for f in wanted]
+    rank = max((0.2 * own + 0.1 * all_ + 0.05 * answer_fit(f, text) for f, (own, all_, _) in fits), default=0.0)
+    answers = tuple(speaks_of(f, text, heading_fit(f, heading)) for f in wanted)
+    return Point(text, card.number, rank - 0.15 * (1 - subject) - 0.1 * (not any(answers)), answers)
 
 
 def _on_subject(evidence: tuple[EvidenceCard, ...], wanted: list[Facet]) -> list[EvidenceCard]:
@@ -93,28 +121,29 @@ def missing_words(question: str, text: str) -> tuple[str, ...]:
 
 
 def finish(work: Analysing, vectors: Vectors) -> AnalysisIdea:
+    """The best sentences for each clause, and the clauses and words without one. Pure CPU."""
     n = len(work.clauses)
+    cosines: list[list[float]] = (vectors[n:] @ vectors[:n].T).tolist() if n else [[] for _ in work.points]
+    ranked = sorted(
+        zip(work.points, cosines, strict=True), key=lambda p: (-(0.6 * max(p[1], default=0.0) + p[0].rank), p[0].number)
+    )
     findings: list[FindingIdea] = []
-    unknowns: list[str] = []
-    cosines = vectors[n:] @ vectors[:n].T if len(vectors) > n else None
-    if cosines is not None:
-        order = sorted(
-            range(len(work.sentences)), key=lambda i: -(0.6 * float(cosines[i].max()) + work.sentences[i][2])
-        )
-        per_clause = dict.fromkeys(range(n), 0)
-        for i in order:
-            text, number, _ = work.sentences[i]
-            clause = int(cosines[i].argmax())
-            if len(findings) >= FINDINGS:
-                break
-            if per_clause[clause] >= max(2, FINDINGS // n) or any(same_statement(text, f.text) for f in findings):
-                continue
-            per_clause[clause] += 1
-            findings.append(FindingIdea(text=text, evidence=[number]))
-    for c, clause_text in enumerate(work.clauses):
-        best = float(cosines[:, c].max()) if cosines is not None else 0.0
-        if best < ANSWERED and not work.headed[c]:
-            unknowns.append(clause_text)
-    if work.missing and work.english:
+    share = dict.fromkeys(range(max(1, n)), max(2, FINDINGS // max(1, n)))
+    for point, row in ranked:
+        clause = row.index(max(row)) if row else 0
+        if len(findings) >= FINDINGS:
+            break
+        if share[clause] and not any(same_statement(point.text, f.text) for f in findings):
+            share[clause] -= 1
+            findings.append(FindingIdea(text=point.text, evidence=[point.number]))
+    unknowns = [text for c, text in enumerate(work.clauses) if not _answered(c, work, cosines)]
+    if work.missing:
         unknowns.append("Not found in any source: " + ", ".join(work.missing))
     return AnalysisIdea(findings=findings, unknowns=unknowns[:8])
+
+
+def _answered(clause: int, work: Analysing, cosines: list[list[float]]) -> bool:
+    return work.headed[clause] or any(
+        row[clause] >= (MENTIONED if point.answers[clause] else ANSWERED)
+        for point, row in zip(work.points, cosines, strict=True)
+    )

@@ -192,7 +192,9 @@ def clauses(question: str, titles: Sequence[str] = ()) -> tuple[Clause, ...]:
     return tuple(_clause(p, i, asked[0], topic, titled) for i, p in enumerate(asked or [text]))
 
 
-_BARE = asked_terms("many much long far old big whom")
+def _is_bare(part: str) -> bool:
+    """ "by whom", "and why not": nothing that could be asked alone."""
+    return len(part.split()) <= 2 and not asked_terms(part)
 
 
 def _pieces(sentence: str) -> list[str]:
@@ -202,7 +204,7 @@ def _pieces(sentence: str) -> list[str]:
     parts = [squeeze(p).strip(" ,.;") for p in parts if p and p.strip(" ,.;?")]
     merged: list[str] = []
     for part in parts:  # "what is a stack and how" must not leave "how"
-        if merged and (len(part.split()) < 2 or len(merged[-1].split()) < 2 or not asked_terms(part) - _BARE):
+        if merged and (len(part.split()) < 2 or len(merged[-1].split()) < 2 or _is_bare(part)):
             merged[-1] = f"{merged[-1]} and {part}"
         else:
             merged.append(part)

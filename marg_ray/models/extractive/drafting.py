@@ -21,7 +21,15 @@ from marg_ray.models.extractive.facets import (
     word_fit,
 )  # fmt: skip
 from marg_ray.models.extractive.reading import embedded_text
-from marg_ray.models.extractive.words import contained, figures, same_statement, squeeze, term_set, word_count
+from marg_ray.models.extractive.words import (
+    contained,
+    figures,
+    same_statement,
+    squeeze,
+    term_set,
+    unnumbered,
+    word_count,
+)
 from marg_ray.models.tasks import DraftSection, EvidenceCard, FreeText
 from marg_ray.seams import Vectors
 
@@ -222,7 +230,9 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
             )
         foreign = max((_fit_of(f, card, [row[2 + i] for row in rows]) for i, f in enumerate(work.others)), default=-1.0)
         foreign -= _fit_of(wanted, card, [row[0] for row in rows])
-        card, values = _trimmed(card, values)
+        card, values = _trimmed(
+            card, values, [_belongs_elsewhere(work, s, row) for s, row in zip(card.sentences, rows, strict=True)]
+        )
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - max(0.0, foreign - 0.03)
@@ -253,20 +263,31 @@ def _card_bonus(wanted: Facet, card: Card) -> float:
     if wanted.item and not names_item(f"{card.label} {card.title} {' '.join(card.path)} {card.text}", wanted.item):
         bonus -= 0.30
     if wanted.item and card.label:
-        bonus += 0.15 if card.label == wanted.item else -0.15
+        bonus += 0.15 if card.label == wanted.item else -0.30
     return bonus
 
 
-def _trimmed(card: Card, values: list[float]) -> tuple[Card, list[float]]:
-    """Cut weak sentences off the ends of a run, where what is left stands alone."""
+def _belongs_elsewhere(work: Drafting, sentence: str, row: list[float]) -> bool:
+    """Whether a sentence fits another section clearly better than this one."""
+    if not work.others:
+        return False
+    own = 0.60 * row[0] + _sentence_words(work.facet, sentence)
+    return max(0.60 * row[2 + i] + _sentence_words(f, sentence) for i, f in enumerate(work.others)) > own + 0.05
+
+
+def _trimmed(card: Card, values: list[float], foreign: list[bool]) -> tuple[Card, list[float]]:
+    """Cut weak sentences, and those of another section, off the ends of a run, where what is left stands alone."""
     if card.rows or card.items or len(values) < 2:
         return card, values
     first, last = 0, len(values)
     weak = 0.62 * max(values)
-    while last - first > 1 and values[last - 1] < weak:
+    while last - first > 1 and (values[last - 1] < weak or foreign[last - 1]):
         last -= 1
     while (
-        not card.label and last - first > 1 and values[first] < weak and rules.stands_alone(card.sentences[first + 1])
+        not card.label
+        and last - first > 1
+        and (values[first] < weak or foreign[first])
+        and rules.stands_alone(card.sentences[first + 1])
     ):
         first += 1
     return replace(card, sentences=card.sentences[first:last]), values[first:last]
@@ -318,7 +339,7 @@ def _ordered(cards: list[Card], wanted: Facet) -> list[Card]:
     for card in cards:
         best[card.source] = max(best.get(card.source, -1.0), card.score)
     ordered = sorted(cards, key=lambda c: (-best[c.source], c.source, c.start))
-    defining = [c for c in cards if defines(wanted, c.text)]
+    defining = [c for c in cards if c.label == wanted.item != "" or defines(wanted, c.text)]
     if wanted.factoid or defining:
         first = max(defining or cards, key=lambda c: c.score)
         ordered = [first, *(c for c in ordered if c is not first)]
@@ -340,7 +361,8 @@ def _print(cards: list[Card], wanted: Facet) -> str:
             continue
         text = _marked(card.sentences, card.number)
         joins = (
-            previous is not None and not label and not previous.label and previous.source == card.source and size + card.size <= PARAGRAPH
+            previous is not None and not label and not card.label and not previous.label
+            and previous.source == card.source and size + card.size <= PARAGRAPH
             and (previous.path == card.path or card.size < SHORT or size < SHORT)
         )  # fmt: skip
         if joins:
@@ -364,7 +386,7 @@ def _labels(cards: list[Card], wanted: Facet) -> list[str]:
         if card.label and card.label.casefold() != wanted.title.casefold():
             label = card.label
         elif (card.source, card.heading) in walked:
-            label = card.heading
+            label = unnumbered(card.heading)
         elif len(sources) > 1 and card.source != last[0] and _names_source(card, cards):
             label = _source_label(card)
         if label and (card.source, label) == last:
@@ -388,15 +410,10 @@ def _walked(cards: list[Card], wanted: Facet) -> set[tuple[str, str]]:
     }
 
 
-def _unnumbered(title: str) -> str:
-    """`Chapter 2. Package management` without its number."""
-    return re.sub(r"^(?:(?:chapter|part|section)\s+)?\d+(?:\.\d+)*[.:]\s+", "", bare_title(title), flags=re.I)
-
-
 def _names_source(card: Card, cards: list[Card]) -> bool:
     """Whether a reader needs the source's title: it is short, and the text does not say it."""
     title = bare_title(card.title)
-    if any(word_count(_unnumbered(c.title)) > 6 for c in cards):
+    if any(word_count(unnumbered(bare_title(c.title))) > 6 for c in cards):
         return _disagrees(card, cards)
     return contained(term_set(title), term_set(card.sentences[0])) < 0.99
 
@@ -416,7 +433,7 @@ def _disagrees(card: Card, cards: list[Card]) -> bool:
 
 
 def _source_label(card: Card) -> str:
-    title = _unnumbered(card.title)
+    title = unnumbered(bare_title(card.title))
     return f"{title} ({card.published[:10]})" if card.published else title
 
 

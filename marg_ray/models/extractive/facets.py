@@ -27,6 +27,7 @@ from marg_ray.models.extractive.words import (
     names,
     squeeze,
     term_set,
+    unnumbered,
 )  # fmt: skip
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)\s*$")
@@ -74,9 +75,6 @@ class Facet:
         return self.kind in FACTOIDS and not self.defined
 
 
-_NUMBER = re.compile(
-    r"^(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.):]\s+|^\d+(?:\.\d+)+\s+", re.I
-)
 OVERVIEW = "Overview"  # the section that says what the subject is
 
 
@@ -85,8 +83,7 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
     asked = [q for q in queries if q.strip()] or [title]
     english = is_english(f"{question} {title}")
     bare, document = _split_title(title)
-    if not document and (of := _document_of(asked[0], bare)):
-        document = of
+    document = _document_of(asked[0], bare) or document
     found = items(question, (*source_titles, title)) if english else None
     item = next((n for n in (found.names if found else ()) if n.casefold() == bare.casefold()), "")
     if item and found and asked == [title]:
@@ -198,7 +195,7 @@ def heading_fit(facet_: Facet, heading: str) -> float:
     if facet_.heading:
         return 1.0 if same_heading(heading, facet_.heading) else _cover(facet_.own, heading) * 0.8
     if facet_.item and names_item(heading, facet_.item):
-        return 1.0
+        return 0.4 if any(names_item(heading, n) for n in facet_.siblings) else 1.0
     fit = _cover(facet_.own, heading)
     pattern = HEADINGS.get(facet_.kind)
     if facet_.english and pattern and pattern.search(heading):
@@ -208,7 +205,7 @@ def heading_fit(facet_: Facet, heading: str) -> float:
 
 def same_heading(a: str, b: str) -> bool:
     """Whether a source's heading is the one a section is named after; numbering does not count."""
-    return _NUMBER.sub("", squeeze(a)).strip(" .:").casefold() == _NUMBER.sub("", squeeze(b)).strip(" .:").casefold()
+    return unnumbered(a).casefold() == unnumbered(b).casefold()
 
 
 def path_fit(facet_: Facet, path: tuple[str, ...], title: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.summarising import Line, marked_lines
@@ -29,19 +29,23 @@ def paragraphs(text: str) -> list[str]:
     return [p for p in re.split(r"\n\s*\n|\n(?=\s*-\s)", text) if p.strip()]
 
 
-def measure(sections: Sequence[str]) -> Measures:
-    """The measures over the Markdown of all sections."""
+def measure(sections: Sequence[str], titles: Sequence[str] = ()) -> Measures:
+    """The measures over the Markdown of all sections. A title that is a mere name labels its section's first sentence."""
     total = dangling = junk = pointers = follows = repeated = 0
     blocks: list[int] = []
     seen: list[str] = []
     size = 0
     for s, section in enumerate(sections):
+        first_seen = False
         for block in paragraphs(section):
             lines = marked_lines(s, block)
             if not lines:
                 continue
             blocks.append(len(lines))
             for i, line in enumerate(lines):
+                if titles and not first_seen and is_name(titles[s]):
+                    line = replace(line, label=line.label or titles[s])
+                first_seen = True
                 before = lines[i - 1] if i else None
                 follow = before is not None and before.marks == line.marks
                 total += 1
@@ -61,6 +65,10 @@ def measure(sections: Sequence[str]) -> Measures:
         size, total, dangling / total, junk / total, pointers / total, follows / total,
         sum(1 for b in blocks if b == 1) / len(blocks), repeated / total,
     )  # fmt: skip
+
+
+def is_name(title: str) -> bool:
+    return word_count(title) <= 4 and not title.endswith("?")
 
 
 def is_dangling(line: Line, follows: bool) -> bool:

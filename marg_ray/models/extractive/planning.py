@@ -28,6 +28,7 @@ from marg_ray.models.extractive.words import (
     is_english,
     squeeze,
     term_set,
+    unnumbered,
     word_count,
 )  # fmt: skip
 from marg_ray.models.tasks import MakePlan, PlanIdea, ScoutHit, SectionIdea
@@ -43,10 +44,6 @@ _EMPTY = re.compile(
     r"discography|filmography|works cited|explanatory notes|abstract|overview)\W*$",
     re.I,
 )
-_NUMBERING = re.compile(
-    r"^\s*(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.):]\s+|^\s*\d+(?:\.\d+)+\s+", re.I
-)
-
 _CLASSES: tuple[tuple[RequestClass, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))
     for name, pattern in (
@@ -157,9 +154,9 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
         for offer, cosine in ranked:
             if len(taken) >= work.room:
                 break
-            if cosine >= (0.0 if offer.own and work.broad else 0.3 if offer.own else NEAR) and not any(
-                _alike(offer, t) for t in taken
-            ):
+            if cosine >= (
+                0.0 if offer.own and work.broad else 0.3 if offer.own else NEAR if work.broad else NEAR + 0.13
+            ) and not any(_alike(offer, t) for t in taken):
                 taken.append(offer)
         taken.sort(key=lambda o: (not o.own, o.rank, o.order))
         sections += [_section_of(o, taken) for o in taken]
@@ -235,7 +232,7 @@ def _offers(scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str
         if not own and hit.relevance < 0.6 * best:
             continue
         for order, raw in enumerate(hit.headings):
-            heading = squeeze(_NUMBERING.sub("", raw)).strip(" .:")
+            heading = unnumbered(raw)
             words = word_count(heading)
             if _EMPTY.match(heading) or heading.casefold() == hit.title.casefold() or not 1 <= words <= 12:
                 continue
@@ -257,7 +254,7 @@ def _section_of(offer: Offer, taken: list[Offer]) -> SectionIdea:
     documents = {o.document for o in taken}
     bare = offer.own and len(documents) == 1
     asks = offer.heading.endswith("?")
-    title = offer.heading if bare or asks else f"{offer.heading} ({offer.document})"
+    title = offer.heading if bare or asks else f"{offer.heading} ({unnumbered(offer.document)})"
     return SectionIdea(title=_cut(title), queries=[_cut(f"{offer.document}: {offer.heading}", 400)], weight=0.7)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -25,7 +26,7 @@ from marg_ray.models.extractive.facets import (
     word_fit,
 )
 from marg_ray.models.extractive.units import Group, Unit, groups_at, outline, subtrees, with_units
-from marg_ray.models.extractive.words import is_english, same_statement, squeeze, term_set, word_count
+from marg_ray.models.extractive.words import is_english, same_statement, squeeze, term_set, unnumbered, word_count
 from marg_ray.models.tasks import ClaimIdea, ClaimIdeas, ExtractClaims
 from marg_ray.seams import Vectors
 
@@ -139,7 +140,9 @@ def _section_groups(groups: list[Group], wanted: Facet, task: ExtractClaims) -> 
         return []
     if not wanted.heading or not wanted.document:
         return groups
-    if wanted.document.casefold() not in {task.source_title.casefold(), task.document.title.casefold()}:
+    if unnumbered(wanted.document).casefold() not in {
+        unnumbered(t).casefold() for t in (task.source_title, task.document.title)
+    }:
         return []
     named = [g for g in groups if any(same_heading(h, wanted.heading) for h in g.path)]
     return named or groups
@@ -185,13 +188,13 @@ def _candidate(
     )
     if english and not row:
         rest -= 0.08 * (rules.is_pointer(text) or rules.is_deictic(text))
-        rest -= 0.05 * rules.is_personal(text) + 0.04 * rules.has_cross_reference(text)
+        rest -= 0.12 * rules.is_anecdote(text) + 0.05 * rules.is_personal(text) + 0.04 * rules.has_cross_reference(text)
     if wanted.siblings and sum(names_item(text, n) for n in (wanted.item, *wanted.siblings)) > 1:
         rest -= 0.12
     rest -= 0.10 * (not speaks_of(wanted, f"{unit.term} {text}", fit))
     alone = row or (rules.stands_alone(text, english) and not (english and rules.is_deictic(text)))
     if wanted.item and unit.term and unit.opens:
-        rest += 0.15 if unit.term == wanted.item else -0.15
+        rest += 0.15 if unit.term == wanted.item else -0.30
     if unit.term_start >= 0 or (unit.term and unit.opens and unit.term in text[: len(unit.term) + 2]):
         alone = True
     return Candidate(unit, group, passage, fit, 0.15 * own + 0.10 * everything + 0.08 * cues, rest, junk, alone)
@@ -200,10 +203,14 @@ def _candidate(
 def _about(candidate: Candidate, groups: tuple[Group, ...], wanted: Facet) -> bool:
     """Whether a sentence is about the item: it, its term or its heading names it."""
     path = groups[candidate.group].path
+    if any(names_item(h, wanted.item) for h in path) and re.search(
+        rf"(?<![\w-]){re.escape(wanted.item)}(?![\w-])", candidate.unit.text, re.I
+    ):
+        return True  # "Package A depends on B" under a heading that names `Depends`
     return (
         names_item(candidate.unit.text, wanted.item)
         or names_item(candidate.unit.term, wanted.item)
-        or any(names_item(h, wanted.item) for h in path)
+        or any(names_item(h, wanted.item) and not any(names_item(h, n) for n in wanted.siblings) for h in path)
     )
 
 
@@ -295,11 +302,13 @@ def _runs(reading: Reading, scores: list[float]) -> list[Run]:
             n = candidates[last]
             if last > first and not _continues(candidates[last - 1], n, wanted):
                 break
+            if last > first and _strays(n.unit.text, wanted):
+                break
             count += word_count(n.unit.text)
             if last > first and count > RUN_WORDS:
                 break
             total.append(scores[last])
-            if last > first and scores[last] < 0.7 * max(total):
+            if last > first and not c.unit.term and scores[last] < 0.7 * max(total):
                 continue
             if last == first + 1 and n.alone and scores[first] < 0.9 * scores[last]:
                 break  # the next sentence is the better start
@@ -336,6 +345,11 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
         mean = sum(scores[first : last + 1]) / (last + 1 - first)
         out.append(Run(first, last, 0.55 * sum(best) / len(best) + 0.45 * mean + bonus, count, c.group))
     return out
+
+
+def _strays(text: str, wanted: Facet) -> bool:
+    """Whether a sentence goes over to another thing of the enumeration."""
+    return bool(wanted.item and not names_item(text, wanted.item) and any(names_item(text, n) for n in wanted.siblings))
 
 
 def _continues(a: Candidate, b: Candidate, wanted: Facet) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.analysing import missing_words
 from marg_ray.models.extractive.facets import facet, word_fit
-from marg_ray.models.extractive.measures import is_dangling, measure
+from marg_ray.models.extractive.measures import is_dangling, is_name, measure
 from marg_ray.models.extractive.rewriting import simpler
 from marg_ray.models.extractive.summarising import Line, marked_lines
 from marg_ray.models.extractive.words import is_english, same_statement, word_count
@@ -20,8 +21,8 @@ _COUNT = re.compile(r"(\d+)\s+(?:of \d+\s+)?(supported|partial(?:ly)?|unsupporte
 
 def review(task: ReviewReport) -> ReviewIdea:
     """Scores and issues from counts: grounding verdicts, filled sections, dangling starts, repetitions, opinion."""
-    written = [(s, marked_lines(i, s.text)) for i, s in enumerate(task.sections)]
-    measures = measure([s.text for s in task.sections])
+    written = [(s, _labelled(s.title, marked_lines(i, s.text))) for i, s in enumerate(task.sections)]
+    measures = measure([s.text for s in task.sections], [s.title for s in task.sections])
     issues: list[IssueIdea] = [
         IssueIdea(
             kind=IssueKind.MISSING_SOURCE, severity="medium", detail=f"No source was found for: {gap}",
@@ -53,6 +54,11 @@ def review(task: ReviewReport) -> ReviewIdea:
         ),
         issues=issues[:20],
     )  # fmt: skip
+
+
+def _labelled(title: str, lines: list[Line]) -> list[Line]:
+    """A section named after a term labels its first sentence."""
+    return [replace(lines[0], label=lines[0].label or title), *lines[1:]] if lines and is_name(title) else lines
 
 
 def _unit(x: float) -> float:

@@ -30,6 +30,7 @@ _CONNECTIVE = re.compile(
     Later|Meanwhile|Moreover|Furthermore|Nevertheless|Nonetheless|Additionally|Similarly|Likewise|Conversely|
     Consequently|Accordingly|Subsequently|Afterwards?|Eventually|Again|Besides|Indeed|Namely|Overall,\ this|
     Alternatively|Next|Once\ (?:there|again|this)|Soon|Here|There(?:after|fore|by|upon)|Earlier|Previously|Shortly
+    |Let['’]s|Let\ us|Suppose|Say,|Imagine|Assume
     |Lastly|First(?:ly)?,|Second(?:ly)?,|Third(?:ly)?,|Fourth(?:ly)?,
     |In\ (?:addition|contrast|response|turn|return|fact|short|other\ words|particular|effect|total|this|that|these|
       such|which|both|either|any\ case|the\ (?:meantime|process|end|latter|former|same|following|past\ two))
@@ -93,6 +94,12 @@ _CUT = re.compile(rf"(?:\b(?:(?i:{_ABBREVIATED}|al|rs)|[A-Z](?:\.[A-Z])*)|[₨$�
 _AMOUNT = re.compile(r"\d[\d.,]*\s(?:billion|million|trillion)\s*\(")
 
 
+_ABSENT_SUBJECT = re.compile(
+    r"(?:In|On|At|By|For|From|Except|Since|During|Until|With|Without|Under|Throughout|Despite|Unlike|As of|Aside|Apart|"
+    r"Besides|Following|Within|Upon)\b[^,]{1,70},\s(?:they|it|he|she|these|those|his|her|their|its)\b"
+)
+
+
 def stands_alone(sentence: str, english: bool = True) -> bool:
     """Whether a reader who sees no sentence before this one understands what it speaks of."""
     text = sentence.strip()
@@ -107,7 +114,7 @@ def stands_alone(sentence: str, english: bool = True) -> bool:
         return True
     if _IT_EXCEPTION.match(text):
         return not _FIRST_CLAUSE_REFERENCE.search(text.split(",")[0])
-    if _PRONOUN_START.match(text) or _CONNECTIVE.match(text):
+    if _PRONOUN_START.match(text) or _CONNECTIVE.match(text) or _ABSENT_SUBJECT.match(text):
         return False
     return not _FIRST_CLAUSE_REFERENCE.search(text[:60].split(",")[0])
 
@@ -131,6 +138,11 @@ def is_pointer(sentence: str) -> bool:
 def is_deictic(sentence: str) -> bool:
     """Whether it points into the page it was taken from."""
     return bool(_DEICTIC.search(re.sub(r"\([^)]*\)", "", sentence)))
+
+
+def is_anecdote(sentence: str) -> bool:
+    """Whether the author speaks of himself: "I usually edit"."""
+    return bool(re.search(r"\b(?:I|I['’](?:m|ve|d|ll)|my)\b", re.sub(r"[\"“][^\"”]*[\"”]", "", sentence)))
 
 
 def is_personal(sentence: str) -> bool:

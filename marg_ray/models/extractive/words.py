@@ -43,6 +43,17 @@ def squeeze(text: str) -> str:
     return _SPACE.sub(" ", text).strip()
 
 
+_NUMBERED = re.compile(
+    r"^(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)*|[A-Z]|[IVX]+)[.):]\s+|^\d+(?:\.\d+)+\s+", re.I
+)
+
+
+def unnumbered(heading: str) -> str:
+    """A heading without its number: `3.1.2. Maintain packages`, `Chapter 2. Package management`."""
+    text = squeeze(heading)
+    return _NUMBERED.sub("", text).strip(" .:") or text
+
+
 def word_count(text: str) -> int:
     """Words; where a script has no spaces, two characters count as one."""
     cjk = sum(len(run) for run in _CJK.findall(text))
