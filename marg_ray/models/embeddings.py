@@ -177,7 +177,7 @@ class MiniLM(CachedEmbedder):
     def __init__(self, *, workers: int = 0, max_batch: int = 32, cache: int = 20_000) -> None:
         workers = workers or min(4, os.cpu_count() or 1)
         executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_one_core)
-        batcher = Batcher(self._encode, max_batch=max_batch, executor=executor, workers=workers)
+        batcher = Batcher(self._encode, max_batch=max_batch, urgent=max_batch, executor=executor, workers=workers)
         super().__init__(self._encode, cache=cache, batcher=batcher)
         self._loading = threading.Lock()
         self._model: Any = None

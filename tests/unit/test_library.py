@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from marg_ray.errors import UsageError
+from marg_ray.errors import SourceError, UsageError
 from marg_ray.grounding.snapshots import Document
 from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.records import SourceKind, Zone
@@ -284,6 +284,17 @@ async def test_a_damaged_index_says_what_to_do(open_library: Open, tmp_path: Pat
     with pytest.raises(UsageError, match="cannot be opened") as damaged:
         await open_library()
     assert "delete" in damaged.value.hint
+
+
+async def test_an_index_that_breaks_later_is_a_failed_source(open_library: Open, tmp_path: Path) -> None:
+    library = await open_library()
+    await library.refresh(parse)
+    for file in (tmp_path / "home" / "library").glob("catalog.sqlite3*"):
+        file.write_bytes(b"no database at all" * 1000)
+    with pytest.raises(SourceError, match="cannot be read"):
+        await library.search("storm", 5)
+    with pytest.raises(SourceError, match="cannot be written"):
+        await library.refresh(parse)
 
 
 async def test_the_index_itself_is_not_indexed(open_library: Open, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from marg_ray.errors import UsageError
+from marg_ray.errors import SourceError, UsageError
 from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.records import Answerability, Note
 from marg_ray.seams import Embedder, Offload, in_thread
@@ -109,6 +109,7 @@ class Library:
 
         Raises:
             UsageError: a folder is missing or unreadable, or not one document can be read.
+            SourceError: the index cannot be written (a full disk).
         """
         return await self._refresh(self.folders, parse, clean, offload, on_progress)
 
@@ -147,8 +148,15 @@ class Library:
         return tuple(e.model_copy(update={"duplicate_of": copies.get(e.path, "")}) for e in entries.values())
 
     async def search(self, query: str, limit: int) -> Found:
-        """Up to `limit` documents with their best passages, and whether they can answer."""
-        loaded = await self._load()
+        """Up to `limit` documents with their best passages, and whether they can answer.
+
+        Raises:
+            SourceError: the index cannot be read.
+        """
+        try:
+            loaded = await self._load()
+        except (sqlite3.Error, RuntimeError, OSError) as exc:
+            raise SourceError(f"the index in {str(self.home / 'library')!r} cannot be read: {exc}") from exc
         if not query.strip() or not len(loaded.index):
             why = "the query is empty" if len(loaded.index) else "no document has been indexed"
             return Found(answerability=Answerability(), notes=(Note(kind="library", text=why),), searches=1)
@@ -184,8 +192,11 @@ class Library:
             offload=offload,
             on_progress=on_progress,
         )
-        async with locked(self.home / "library" / "refresh.lock"):
-            return await task.run()
+        try:
+            async with locked(self.home / "library" / "refresh.lock"):
+                return await task.run()
+        except (sqlite3.Error, OSError) as exc:
+            raise SourceError(f"the index in {str(self.home / 'library')!r} cannot be written: {exc}") from exc
 
     async def _load(self) -> _Loaded:
         """The passages in memory, loaded again after a change by any process."""
