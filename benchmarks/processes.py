@@ -64,7 +64,7 @@ def memory_mb(pids: list[int] | None = None) -> float:
 class PeakMemory:
     """Samples the memory of the process tree while it is open; `mb` is the most that was seen."""
 
-    def __init__(self, every_s: float = 0.5) -> None:
+    def __init__(self, every_s: float = 2.0) -> None:
         self.mb, self._every_s, self._stop = 0.0, every_s, threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 

@@ -296,6 +296,8 @@ def connect(settings: Settings) -> None:
     if address:
         ray.init(address=address, namespace=_namespace(settings), **quiet)
     else:
+        # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
+        os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "600000")
         ray.init(namespace=_namespace(settings), include_dashboard=False, object_store_memory=256 * 2**20, **quiet)
 
 
