@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from marg_ray.errors import ModelUnavailable, ParseError
+from marg_ray.models.prompting import render
 from marg_ray.models.tasks import (
     AnalyseEvidence,
     DraftSection,
@@ -182,7 +183,7 @@ async def test_an_instruction_in_a_page_is_cut_recorded_and_not_obeyed(tmp_path:
     model = CannedModel()
     world = World(tmp_path, model, {url: page("Tides", text)}, (ScriptedEngine([EngineReply(entries=(entry,))]),))
     report = world.report(await world.ask())
-    prompts = " ".join(t.model_dump_json() for t, _ in model.calls)
+    prompts = " ".join(str(render(t)) for t, _ in model.calls)
     assert "PWNED" not in prompts
     (source,) = report.sources
     assert "PWNED" in source.injections[0].text
