@@ -230,9 +230,9 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
             )
         foreign = max((_fit_of(f, card, [row[2 + i] for row in rows]) for i, f in enumerate(work.others)), default=-1.0)
         foreign -= _fit_of(wanted, card, [row[0] for row in rows])
-        card, values = _trimmed(
-            card, values, [_belongs_elsewhere(work, s, row) for s, row in zip(card.sentences, rows, strict=True)]
-        )
+        elsewhere = [_belongs_elsewhere(work, text, row) for text, row in zip(card.sentences, rows, strict=True)]
+        foreign += 0.15 * (2 * sum(elsewhere) >= len(elsewhere))
+        card, values = _trimmed(card, values, elsewhere)
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - max(0.0, foreign - 0.03)
@@ -277,7 +277,7 @@ def _belongs_elsewhere(work: Drafting, sentence: str, row: list[float]) -> bool:
 
 def _trimmed(card: Card, values: list[float], foreign: list[bool]) -> tuple[Card, list[float]]:
     """Cut weak sentences, and those of another section, off the ends of a run, where what is left stands alone."""
-    if card.rows or card.items or len(values) < 2:
+    if card.rows or card.items or card.label or len(values) < 2:
         return card, values
     first, last = 0, len(values)
     weak = 0.62 * max(values)
