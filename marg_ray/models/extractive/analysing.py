@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.terms import stem, words
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import Kind, clauses, items, kind_of, of_items
+from marg_ray.models.extractive.clauses import Kind, clauses, items, kind_of, of_items, strip_lead
 from marg_ray.models.extractive.facets import (
     Facet,
     answer_fit,
@@ -67,7 +67,7 @@ def prepare(task: AnalyseEvidence) -> Analysing:
         clauses=tuple(f.title for f in wanted),
         points=tuple(kept),
         headed=tuple(any(heading_fit(f, h) >= 0.7 for h in headings) for f in wanted),
-        missing=missing_words(task.question, whole) if english else (),
+        missing=missing_words(strip_lead(task.question), whole) if english else (),
         texts=(*(f.query for f in wanted), *(p.text for p in kept)),
     )
 
@@ -92,8 +92,9 @@ def _point(text: str, card: EvidenceCard, wanted: list[Facet]) -> Point:
 
 def _on_subject(evidence: tuple[EvidenceCard, ...], wanted: list[Facet]) -> list[EvidenceCard]:
     """The evidence that speaks of what a clause names; all where none does."""
+    named = [f for f in wanted if f.subject]
     found = [
-        e for e in evidence if any(subject_fit(f, f"{e.source_title} {e.heading} {e.quote}") >= 0.99 for f in wanted)
+        e for e in evidence if any(subject_fit(f, f"{e.source_title} {e.heading} {e.quote}") >= 0.99 for f in named)
     ]
     return found or list(evidence)
 

@@ -81,7 +81,7 @@ HEADINGS: dict[Kind, re.Pattern[str]] = {
         Kind.PREPARE: r"preparations?|preparedness|warnings?|evacuations?",
         Kind.RISK: r"risks?|problems?|issues|criticisms?|controvers(?:y|ies)|complications|safety|troubles?|adverse effects|broken",
         Kind.CONSEQUENCE: r"impacts?|aftermath|damages?|effects?|consequences|casualties|results?|losses|outcomes?|victims",
-        Kind.CAUSE: r"causes?|background|origins?|reasons?|factors?|motives?|history|investigation|pathophysiology",
+        Kind.CAUSE: r"causes?|collapse|failure|decline|downfall|background|origins?|reasons?|factors?|motives?|history|investigation|pathophysiology",
         Kind.MAKE: r"synthesis|production|manufactur\w+|construction|preparation|process|development|recording",
         Kind.RESPONSE: r"responses?|reactions?|relief|reception|rescue|recovery|aid|tributes",
         Kind.NUMBER: r"statistics|demographics|records?|specifications",
@@ -89,6 +89,17 @@ HEADINGS: dict[Kind, re.Pattern[str]] = {
         Kind.HOW_TO: r"how to|procedures?|steps|installation|usage|upgrad\w+|instructions",
     }.items()
 }
+
+
+# Words that say the same of an event or a thing: an answer may use any of a group.
+_SYNONYMS = """fail failure collapse collapsed bankruptcy insolvency; die died death dead killed; founded established created
+    formed; begin began start started launched; doubt doubted doubts skeptical sceptical questioned; end ended concluded
+    resigned resolved ceased; treat treated treatment therapy medication drug; cost price expense costs; duty duties
+    responsible responsibility obligation; become apply join application; upgrade upgrading upgrades; move migrate
+    propagate enter; buy bought acquired purchased; win won victory beat; invent invented developed discovered; change
+    changed amended revised; grow grew increase increased rise rose; fall fell decline declined decrease dropped; big
+    large size area; called named known"""
+SYNONYMS = tuple(frozenset(group.split()) for group in _SYNONYMS.split(";"))
 
 
 @dataclass(frozen=True)
@@ -329,6 +340,6 @@ def with_item(pattern: str, name: str, compared: bool) -> str:
 
 
 __all__ = [
-    "CUES", "FACTOIDS", "HEADINGS", "Clause", "Items", "Kind", "as_title", "clauses", "items", "kind_of", "of_items",
+    "CUES", "FACTOIDS", "HEADINGS", "SYNONYMS", "Clause", "Items", "Kind", "as_title", "clauses", "items", "kind_of", "of_items",
     "strip_lead", "topic_of", "with_item",
 ]  # fmt: skip

@@ -185,6 +185,8 @@ def _without(sentences: list[str], banned: frozenset[str]) -> tuple[str, ...]:
 
 def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
     """Where a source is titled as the question's subject, another source must name that subject itself."""
+    if len(wanted.subject) > 1:
+        cards = [c for c in cards if subject_fit(wanted, f"{c.title} {' '.join(c.path)} {c.label} {c.text}") >= 0.5]
     asked = f"{wanted.query} {wanted.title}".casefold()
     own = {c.source for c in cards if len(bare_title(c.title)) > 3 and bare_title(c.title).casefold() in asked}
     if not own:

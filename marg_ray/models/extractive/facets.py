@@ -12,6 +12,7 @@ from marg_ray.models.extractive.clauses import (
     CUES,
     FACTOIDS,
     HEADINGS,
+    SYNONYMS,
     Kind,
     clauses,
     items,
@@ -97,8 +98,9 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
     text = asked[0] if (item or is_question) else f"{bare} {document}".strip()
     about = document or (topic_of(text, source_titles) if english else "")
     topic = term_set(" ".join(names(question))) | term_set(about)
-    cues = _stems(CUES.get(kind, ())) - topic
+    cues = _stems(CUES.get(kind, ()))
     own = frozenset(asked_terms(f"{bare} {asked[0] if is_question else ''}")) - topic
+    cues = (cues | _akin(own) if english else cues) - topic - own
     apart = bool(own) or kind not in {Kind.WHAT, Kind.WHO}
     return Facet(
         title=title,
@@ -117,6 +119,12 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
         item=item,
         siblings=tuple(n for n in (found.names if found else ()) if n != item) if item else (),
     )
+
+
+def _akin(own: frozenset[str]) -> frozenset[str]:
+    """Stems that say the same as one of `own`."""
+    groups = (_stems(g) for g in SYNONYMS)
+    return frozenset[str]().union(*(g for g in groups if g & own))
 
 
 def _stems(cues: Iterable[str]) -> frozenset[str]:

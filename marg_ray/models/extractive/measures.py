@@ -39,8 +39,9 @@ def measure(sections: Sequence[str], titles: Sequence[str] = ()) -> Measures:
         first_seen = False
         for block in paragraphs(section):
             lines = marked_lines(s, block)
-            if not lines:
-                continue
+            if not lines or block.lstrip().startswith(("- ", "|")):
+                size += sum(word_count(x.text) for x in lines)
+                continue  # lists and tables are no prose
             blocks.append(len(lines))
             for i, line in enumerate(lines):
                 if titles and not first_seen and is_name(titles[s]):

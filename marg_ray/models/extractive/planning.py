@@ -40,7 +40,7 @@ NEAR = 0.42  # cosine to the question from which a heading of another document i
 _EMPTY = re.compile(
     r"^(?:\d+[.\s]*)*(?:references?|see also|external links?|further reading|notes?|footnotes|bibliography|citations|sources|"
     r"gallery|contents|table of contents|index|appendix|appendices|acknowledge?ments?|navigation|search|about|"
-    r"introduction|preface|foreword|copyright.*|licen[cs]e|changelog|elsewhere|misc\w*|other|general|others|examples?|summary|conclusions?|"
+    r".*\b(?:readings?|documentations?|bibliograph\w+)\b.*|introduction|preface|foreword|copyright.*|licen[cs]e|changelog|elsewhere|misc\w*|other|general|others|examples?|summary|conclusions?|"
     r"discography|filmography|works cited|explanatory notes|abstract|overview)\W*$",
     re.I,
 )

@@ -338,7 +338,11 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
                 break
             count += word_count(n.unit.text)
             last, items = i, items + n.unit.opens
-        if not 2 <= items <= 9 or count > LIST_WORDS:
+        if (
+            not 2 <= items <= 9
+            or count > LIST_WORDS
+            or any(rules.is_code(x.unit.text) or rules.is_pointer(x.unit.text) for x in candidates[first : last + 1])
+        ):
             continue
         best = sorted(scores[first : last + 1], reverse=True)[:2]
         bonus = 0.10 if reading.facet.kind in _STEPWISE else 0.03

@@ -163,6 +163,12 @@ def balanced(text: str) -> bool:
     )
 
 
+def is_code(text: str) -> bool:
+    """Whether too many of its words are commands, paths or signs."""
+    tokens = text.split()
+    return sum(bool(_CODE_LIKE.search(t)) for t in tokens) > 0.15 * len(tokens)
+
+
 def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, inside: bool = False) -> bool:
     """Whether it is no sentence of prose: a fragment, a heading, code, a question, a lead-in.
 
@@ -180,8 +186,7 @@ def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, insi
     visible = [c for c in text if not c.isspace()]
     if sum(c.isalpha() for c in visible) < 0.7 * len(visible):
         return True
-    tokens = text.split()
-    if sum(bool(_CODE_LIKE.search(t)) for t in tokens) > 0.15 * len(tokens):
+    if is_code(text):
         return True
     if not text.endswith(_ENDINGS) and _CUT.search(text):
         return True

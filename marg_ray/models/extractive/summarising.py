@@ -13,6 +13,7 @@ from marg_ray.seams import Vectors
 
 PER_SECTION = 8  # sentences of a section that are worth an embedding
 _PIECE = re.compile(r"(?P<text>.+?)\s*(?P<marks>(?:\[\d+\]\s*)+)(?P<stop>[.!?。！？]*)(?=\s|$)", re.S)
+_SECOND = re.compile(r"\b(?:also|another|further|additional(?:ly)?)\b", re.I)  # comes after something more important
 _LABEL = re.compile(r"^\*\*(?P<label>[^*]+)\*\*\s*")
 
 
@@ -89,7 +90,8 @@ def _by_words(line: Line, wanted: Facet) -> float:
         + 0.05 * cues
         + 0.08 * answer_fit(wanted, line.text)
         + 0.10 * defines(wanted, line.text)
-        + 0.05 * (line.order == 0)
+        + 0.08 * (line.order == 0)
+        - 0.06 * bool(_SECOND.search(line.text))
     )
 
 
