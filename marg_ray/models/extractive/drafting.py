@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.models.extractive import rules
+from marg_ray.models.extractive.clauses import Kind
 from marg_ray.models.extractive.facets import (
     Facet,
     answer_fit,
@@ -59,6 +60,7 @@ class Card:
     items: int = 0  # so many sentences at the end are items of a list
     score: float = 0.0
     published: str = ""
+    housed: bool = False  # its heading has a section of its own
     aside: bool = False  # on the subject, but neither words nor heading answer what is asked
     relevance: float = 0.0
 
@@ -109,7 +111,8 @@ def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
     """The facets that may claim evidence. What the question asks goes before what a source's heading offers."""
     titles = tuple({c.source_title: 0 for c in task.evidence})
     found = (facet(task.question, t, (t,), titles) for t in task.other_sections if t != task.section_title)
-    return tuple(f for f in found if wanted.heading or not f.heading)
+    open_ended = wanted.heading or (wanted.kind is Kind.WHAT and not wanted.item)
+    return tuple(f for f in found if open_ended or not f.heading)
 
 
 def _banned(task: DraftSection) -> frozenset[str]:
@@ -238,10 +241,9 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - max(0.0, foreign - 0.03)
-        if any(f.heading and same_heading(card.heading, f.heading) for f in work.others):
-            score -= 0.30  # it has a section of its own
+        housed = any(f.heading and same_heading(card.heading, f.heading) for f in work.others)
         aside = not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title))
-        out.append(replace(card, score=score - 0.10 * aside, aside=aside))
+        out.append(replace(card, score=score - 0.10 * aside, aside=aside, housed=housed))
     return out
 
 
@@ -296,7 +298,8 @@ def _trimmed(card: Card, values: list[float], foreign: list[bool]) -> tuple[Card
 
 
 def _choose(cards: list[Card], work: Drafting) -> list[Card]:
-    ranked = sorted(cards, key=lambda c: (-c.score, c.number))
+    free = [c for c in cards if not c.housed] or cards
+    ranked = sorted(free, key=lambda c: (-c.score, c.number))
     if not ranked:
         return []
     top = [c.score for c in ranked[:5]]

@@ -84,6 +84,8 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
     asked = [q for q in queries if q.strip()] or [title]
     english = is_english(f"{question} {title}")
     bare, document = _split_title(title)
+    if whole := _document_of(asked[0], squeeze(title)):  # the heading itself may end in a parenthesis
+        bare, document = squeeze(title), whole
     document = _document_of(asked[0], bare) or document
     found = items(question, (*source_titles, title)) if english else None
     item = next((n for n in (found.names if found else ()) if n.casefold() == bare.casefold()), "")

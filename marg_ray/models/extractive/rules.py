@@ -94,6 +94,7 @@ _CUT = re.compile(rf"(?:\b(?:(?i:{_ABBREVIATED}|al|rs)|[A-Z](?:\.[A-Z])*)|[â‚¨$â
 _AMOUNT = re.compile(r"\d[\d.,]*\s(?:billion|million|trillion)\s*\(")
 
 
+_NAMED_BEFORE = re.compile(r"\b(?:described|called|dubbed|labell?ed|termed|deemed) (?:it|this|them|him|her)\b")
 _ABSENT_SUBJECT = re.compile(
     r"(?:In|On|At|By|For|From|Except|Since|During|Until|With|Without|Under|Throughout|Despite|Unlike|As of|Aside|Apart|"
     r"Besides|Following|Within|Upon)\b[^,]{1,70},\s(?:they|it|he|she|these|those|his|her|their|its)\b"
@@ -116,7 +117,7 @@ def stands_alone(sentence: str, english: bool = True) -> bool:
         return not _FIRST_CLAUSE_REFERENCE.search(text.split(",")[0])
     if _PRONOUN_START.match(text) or _CONNECTIVE.match(text) or _ABSENT_SUBJECT.match(text):
         return False
-    return not _FIRST_CLAUSE_REFERENCE.search(text[:60].split(",")[0])
+    return not (_FIRST_CLAUSE_REFERENCE.search(text[:60].split(",")[0]) or _NAMED_BEFORE.search(text[:80]))
 
 
 def _brand(text: str) -> bool:
