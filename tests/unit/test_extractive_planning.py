@@ -22,7 +22,7 @@ OCEAN = ScoutHit(
 
 
 async def plan(question: str, depth: Depth = Depth.STANDARD, **more: Any) -> PlanIdea:
-    fields = {"language": "en", "max_sections": 6} | more
+    fields: dict[str, Any] = {"language": "en", "max_sections": 6} | more
     model = ExtractiveModel(HashingEmbedder(), in_thread)
     task = MakePlan(question=question, depth=depth, **fields)
     return (await model.run(task, Call(session_id="s", task_id="t"))).output

@@ -51,7 +51,8 @@ QUESTION = "What caused the 2022 Ruritania floods, what damage did they do and h
 
 def document(source: str, title: str = "") -> Document:
     """A document from lines: `#` headings, `-` list items, `~` table rows, `term:: text`, all else paragraphs."""
-    text, parts = "", []
+    text = ""
+    parts: list[Part] = []
 
     def add(kind: Kind, words: str, **more: Any) -> None:
         nonlocal text

@@ -37,19 +37,26 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
     for kind, pattern in (
         (Kind.COMPARE, r"\bdiffer(s|ed|ences?|ent)?\b|\bcompar(e[sd]?|ing|isons?)\b|\bversus\b|\bvs\b|\bbetter than\b"),
         (Kind.PREPARE, r"\bprepar\w+|\bevacuat\w+|\bprecautions?\b"),
-        (Kind.RISK, r"\brisks?\b|\bgo(es)? wrong\b|\bwent wrong\b|\bproblems?\b|\btroubles?\b|\bpitfalls?\b|\bdangers?\b"
-                    r"|\bside effects\b|\bcomplications\b|\bcriticisms?\b|\bcriticised\b|\bcriticized\b|\bcontrovers\w+"),
+        (Kind.RISK, r"\brisks?\b|\bgo(es)? wrong\b|\bwent wrong\b|\bproblems?\b|\btroubles?\b|\bpitfalls?\b|"
+                    r"\bdangers?\b"
+                    r"|\bside effects\b|\bcomplications\b|\bcriticisms?\b|\bcriticised\b|\bcriticized\b|"
+                    r"\bcontrovers\w+"),
         (Kind.CONSEQUENCE, r"\bdamaged?\b|\bimpacts?\b|\bconsequences?\b|\beffects?\b|\baffect(s|ed)?\b|\baftermath\b|"
-                           r"\bcasualties\b|\btoll\b|\bwhat\b.*\bcaused?\W*$|\bresult(s|ed)? (of|in|from)\b|\boutcomes?\b"),
+                           r"\bcasualties\b|\btoll\b|\bwhat\b.*\bcaused?\W*$|\bresult(s|ed)? (of|in|from)\b|"
+                           r"\boutcomes?\b"),
         (Kind.CAUSE, r"^why\b|\bcaused?\b|\bcauses\b|\breasons?\b|\bled to\b|\bwhat made\b"),
         (Kind.RESPONSE, r"\brespon(d|ds|ded|se|ses)\b|\breact(s|ed|ions?)?\b|\brelief\b|\breceived\b|\breception\b"),
         (Kind.HOW_TO, r"^how (do|can|should|could|would|may|to|does one|must)\b (i|you|we|one|someone|a|an)?\b"),
-        (Kind.MAKE, r"\bhow (is|are|was|were)\b.*\b(made|produced|built|synthesi[sz]ed|manufactured|prepared)\b|\bsynthesis\b"),
-        (Kind.WHEN, r"^when\b|^(what|which|in (what|which)|on (what|which)) (year|date|day|month|century)\b|^how long\b|^since when\b"),
+        (Kind.MAKE, r"\bhow (is|are|was|were)\b.*\b(made|produced|built|synthesi[sz]ed|manufactured|"
+                    r"prepared)\b|\bsynthesis\b"),
+        (Kind.WHEN, r"^when\b|^(what|which|in (what|which)|on (what|which)) (year|date|day|month|century)\b|"
+                    r"^how long\b|^since when\b"),
         (Kind.NUMBER, r"^how (many|much|large|big|tall|far|old|fast|high|deep|often|wide|heavy)\b|"
-                      r"^what (is|was|are|were) the (number|size|price|cost|height|population|length|amount|score|share|rate)\b"),
+                      r"^what (is|was|are|were) the (number|size|price|cost|height|population|length|amount|"
+                      r"score|share|rate)\b"),
         (Kind.WHERE, r"^where\b|^(in|at|on|to|from) (what|which) (country|city|place|town|state)\b"),
-        (Kind.WHO, r"^(by |to |with |for )?(who|whom|whose)\b|^(which|what) (person|people|man|woman|player|company)\b"),
+        (Kind.WHO, r"^(by |to |with |for )?(who|whom|whose)\b|^(which|what) (person|people|man|woman|player|"
+                   r"company)\b"),
         (Kind.HOW, r"^how\b"),
     )
 )  # fmt: skip
@@ -79,9 +86,12 @@ HEADINGS: dict[Kind, re.Pattern[str]] = {
     kind: re.compile(rf"\b(?:{pattern})\b", re.I)
     for kind, pattern in {
         Kind.PREPARE: r"preparations?|preparedness|warnings?|evacuations?",
-        Kind.RISK: r"risks?|problems?|issues|criticisms?|controvers(?:y|ies)|complications|safety|troubles?|adverse effects|broken",
-        Kind.CONSEQUENCE: r"impacts?|aftermath|damages?|effects?|consequences|casualties|results?|losses|outcomes?|victims",
-        Kind.CAUSE: r"causes?|collapse|failure|decline|downfall|background|origins?|reasons?|factors?|motives?|history|investigation|pathophysiology",
+        Kind.RISK: r"risks?|problems?|issues|criticisms?|controvers(?:y|ies)|complications|safety|troubles?|"
+        r"adverse effects|broken",
+        Kind.CONSEQUENCE: r"impacts?|aftermath|damages?|effects?|consequences|casualties|results?|losses|"
+        r"outcomes?|victims",
+        Kind.CAUSE: r"causes?|collapse|failure|decline|downfall|background|origins?|reasons?|factors?|"
+        r"motives?|history|investigation|pathophysiology",
         Kind.MAKE: r"synthesis|production|manufactur\w+|construction|preparation|process|development|recording",
         Kind.RESPONSE: r"responses?|reactions?|relief|reception|rescue|recovery|aid|tributes",
         Kind.NUMBER: r"statistics|demographics|records?|specifications",
@@ -92,7 +102,8 @@ HEADINGS: dict[Kind, re.Pattern[str]] = {
 
 
 # Words that say the same of an event or a thing: an answer may use any of a group.
-_SYNONYMS = """fail failure collapse collapsed bankruptcy insolvency; die died death dead killed; founded established created
+_SYNONYMS = """fail failure collapse collapsed bankruptcy insolvency; die died death dead killed; founded
+    established created
     formed; begin began start started launched; doubt doubted doubts skeptical sceptical questioned; end ended concluded
     resigned resolved ceased; treat treated treatment therapy medication drug; cost price expense costs; duty duties
     responsible responsibility obligation; become apply join application; upgrade upgrading upgrades; move migrate
@@ -121,10 +132,13 @@ class Items:
 
 
 _LEAD = re.compile(
-    r"""^(?:please\s+|kindly\s+)?(?:(?:can|could|would)\ you\s+(?:please\s+)?)?(?:i\ (?:want|need|would\ like|'d\ like)\ (?:you\ )?to\s+(?:know|understand|learn)?\s*(?:about\s+)?)?
+    r"""^(?:please\s+|kindly\s+)?(?:(?:can|could|would)\ you\s+(?:please\s+)?)?(?:i\ (?:want|need|would\ like
+    |'d\ like)\ (?:you\ )?to\s+(?:know|understand|learn)?\s*(?:about\s+)?)?
     (?:(?:give|write|make|create|prepare|produce|draft|provide|do|conduct)\s+(?:me\s+|us\s+)?(?:up\s+)?(?:an?\s+|some\s+|the\s+)?
-       (?:(?:\w+[ -]){0,3}?)(?:overview|report|summary|essay|article|research|introduction|explanation|account|analysis|study|list|comparison|briefing)\s+(?:of|on|about|into|for)\s+
-    |(?:tell\ me|tell\ us|inform\ me|talk)\s+(?:(?:everything|all|more|something)\s+)?about\s+|(?:explain|describe|discuss|summari[sz]e|outline|research|investigate|explore)\s+(?:to\ me\s+|me\s+)?(?=\S))""",
+       (?:(?:\w+[ -]){0,3}?)(?:overview|report|summary|essay|article|research|introduction|explanation
+       |account|analysis|study|list|comparison|briefing)\s+(?:of|on|about|into|for)\s+
+    |(?:tell\ me|tell\ us|inform\ me|talk)\s+(?:(?:everything|all|more|something)\s+)?about\s+|(?:explain
+    |describe|discuss|summari[sz]e|outline|research|investigate|explore)\s+(?:to\ me\s+|me\s+)?(?=\S))""",
     re.X | re.I,
 )
 _SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=[a-z0-9)]\.)\s+(?=[A-Z])|\s*;\s+|(?<=[？。！])\s*")
@@ -340,6 +354,6 @@ def with_item(pattern: str, name: str, compared: bool) -> str:
 
 
 __all__ = [
-    "CUES", "FACTOIDS", "HEADINGS", "SYNONYMS", "Clause", "Items", "Kind", "as_title", "clauses", "items", "kind_of", "of_items",
-    "strip_lead", "topic_of", "with_item",
+    "CUES", "FACTOIDS", "HEADINGS", "SYNONYMS", "Clause", "Items", "Kind", "as_title", "clauses", "items",
+    "kind_of", "of_items", "strip_lead", "topic_of", "with_item",
 ]  # fmt: skip

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
-from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.models.extractive import rules
+from marg_ray.models.extractive.cards import Card, bare_title, card_of, plain_sentences
 from marg_ray.models.extractive.clauses import Kind
 from marg_ray.models.extractive.facets import (
     Facet,
@@ -21,17 +20,16 @@ from marg_ray.models.extractive.facets import (
     subject_fit,
     word_fit,
 )  # fmt: skip
+from marg_ray.models.extractive.printing import print_section, walked
 from marg_ray.models.extractive.reading import embedded_text
 from marg_ray.models.extractive.words import (
     contained,
-    figures,
     same_statement,
     squeeze,
     term_set,
-    unnumbered,
     word_count,
 )
-from marg_ray.models.tasks import DraftSection, EvidenceCard, FreeText
+from marg_ray.models.tasks import DraftSection, FreeText
 from marg_ray.seams import Vectors
 
 CARDS = 30  # that are worth an embedding
@@ -39,47 +37,11 @@ FLOOR = 0.80  # of the mean of the best five
 ASIDE = 1.06  # of the floor, for a card that only speaks of the subject
 LENIENT = 0.85  # of the floor, for siblings under a heading that fits and while there is little text
 FACTOID_FLOOR = 0.88
-SHORT = 32  # words below which a paragraph joins its neighbour
-PARAGRAPH = 130  # words
-_ROW = re.compile(r"^[^\n:;]{1,80}: [^\n;]*(?:; [^\n:;]{1,80}: [^\n;]*)+$")
-
-
-@dataclass(frozen=True)
-class Card:
-    """A piece of evidence taken apart for printing."""
-
-    number: int
-    source: str
-    title: str
-    path: tuple[str, ...]
-    start: int
-    end: int
-    sentences: tuple[str, ...]
-    label: str = ""  # a defined term that stood before the sentences
-    rows: bool = False  # the sentences are table rows
-    items: int = 0  # so many sentences at the end are items of a list
-    score: float = 0.0
-    published: str = ""
-    housed: bool = False  # its heading has a section of its own
-    aside: bool = False  # on the subject, but neither words nor heading answer what is asked
-    relevance: float = 0.0
-
-    @property
-    def heading(self) -> str:
-        return self.path[-1] if self.path else ""
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.sentences)
-
-    @property
-    def size(self) -> int:
-        return word_count(self.text)
 
 
 @dataclass(frozen=True)
 class Drafting:
-    """What drafting prepared for the embedder: the query, its topic, the other sections' titles, then every sentence."""
+    """What drafting prepared for the embedder: the query, its topic, the other sections', then every sentence."""
 
     facet: Facet
     cards: tuple[Card, ...]
@@ -92,7 +54,7 @@ def prepare(task: DraftSection) -> Drafting:
     """Take the evidence apart and leave out what a review found fault with. Pure CPU."""
     wanted = facet(task.question, task.section_title, task.queries, tuple({c.source_title: 0 for c in task.evidence}))
     banned = _banned(task)
-    cards = [c for c in (_card(e, banned) for e in task.evidence) if c.sentences]
+    cards = [c for c in (card_of(e, banned) for e in task.evidence) if c.sentences]
     cards = _on_subject(cards, wanted)
     if len(cards) > CARDS:
         cards.sort(key=lambda c: -_by_words(wanted, c))
@@ -127,65 +89,6 @@ def _banned(task: DraftSection) -> frozenset[str]:
     )
 
 
-_MARK = re.compile(r"\s*\[\d+\]")
-
-
-def plain_sentences(markdown: str) -> list[str]:
-    """The sentences of a draft without marks, labels and bullets."""
-    out: list[str] = []
-    for line in markdown.splitlines():
-        text = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", line)
-        text = re.sub(r"^\*\*[^*]+\*\*\s*", "", text)
-        pieces = re.split(r"(?:\s*\[\d+\])+\s*", text)
-        out.extend(squeeze(p) for p in pieces if p.strip())
-    return out
-
-
-def _card(evidence: EvidenceCard, banned: frozenset[str]) -> Card:
-    path = tuple(h for h in evidence.heading.split(" > ") if h)
-    base = Card(
-        evidence.number, evidence.source_id, evidence.source_title, path, evidence.start, evidence.end, (),
-        published=evidence.published, relevance=evidence.relevance,
-    )  # fmt: skip
-    lines = [squeeze(x) for x in evidence.quote.split("\n") if x.strip()]
-    if lines and all(_ROW.match(x) for x in lines):
-        return replace(base, sentences=tuple(x for x in lines if x not in banned), rows=True)
-    blocks = [b for b in re.split(r"\n\s*\n", evidence.quote) if b.strip()]
-    label = ""
-    if len(blocks) > 1 and _is_label(blocks[0]):
-        label, blocks = squeeze(blocks[0]), blocks[1:]
-    if len(blocks) > 1 and blocks[0].rstrip().endswith(":"):
-        head, *rest = [squeeze(b) for b in blocks]
-        return replace(base, sentences=(*_sentences(head), *rest), items=len(rest), label=label)
-    sentences = [s for b in blocks for s in _sentences(b)]
-    return replace(base, sentences=_without(sentences, banned), label=label)
-
-
-def _is_label(block: str) -> bool:
-    """Whether a line is a term that the next paragraph explains."""
-    short = word_count(block) <= 3 or (word_count(block) <= 7 and not rules.has_verb(block))
-    return short and not rules.ends_properly(block) and block.rstrip()[-1] not in ":,;"
-
-
-def _sentences(text: str) -> list[str]:
-    return [squeeze(text[a:b]) for a, b in sentence_spans(text)]
-
-
-def _without(sentences: list[str], banned: frozenset[str]) -> tuple[str, ...]:
-    """Drop banned sentences, and those that would then start without what they refer to."""
-    kept: list[str] = []
-    broken = False
-    for sentence in sentences:
-        if sentence in banned or sentence.rstrip(".") in banned:
-            broken = True
-            continue
-        if broken and not rules.stands_alone(sentence):
-            continue
-        broken = False
-        kept.append(sentence)
-    return tuple(kept)
-
-
 def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
     """Where a source is titled as the question's subject, another source must name that subject itself."""
     if len(wanted.subject) > 1:
@@ -201,10 +104,6 @@ def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
     ]  # fmt: skip
 
 
-def bare_title(title: str) -> str:
-    return squeeze(re.sub(r"\s*\([^)]*\)\s*$", "", title))
-
-
 def _by_words(wanted: Facet, card: Card) -> float:
     return _sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path, card.title)
 
@@ -215,7 +114,7 @@ def compose(work: Drafting, vectors: Vectors) -> FreeText:
     chosen = _choose(cards, work)
     if not chosen:
         return FreeText(markdown="")
-    return FreeText(markdown=_print(_ordered(chosen, work.facet), work.facet))
+    return FreeText(markdown=print_section(_ordered(chosen, work.facet), work.facet))
 
 
 def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
@@ -305,7 +204,7 @@ def _choose(cards: list[Card], work: Drafting) -> list[Card]:
     top = [c.score for c in ranked[:5]]
     norm = sum(top) / len(top)
     floor = (FACTOID_FLOOR if work.facet.factoid else FLOOR) * norm
-    siblings = _walked(cards, work.facet)
+    siblings = walked(cards, work.facet)
     room = min(work.words, 160) if work.facet.factoid else work.words
     kept: list[Card] = []
     used = 0
@@ -349,129 +248,3 @@ def _ordered(cards: list[Card], wanted: Facet) -> list[Card]:
         first = max(defining or cards, key=lambda c: c.score)
         ordered = [first, *(c for c in ordered if c is not first)]
     return ordered
-
-
-# ---- printing
-
-
-def _print(cards: list[Card], wanted: Facet) -> str:
-    labels = _labels(cards, wanted)
-    paragraphs: list[str] = []
-    size = 0
-    previous: Card | None = None
-    for card, label in zip(cards, labels, strict=True):
-        if card.rows or card.items:
-            paragraphs.append(_listed(card, label))
-            previous, size = None, 0
-            continue
-        text = _marked(card.sentences, card.number)
-        joins = (
-            previous is not None and not label and not card.label and not previous.label
-            and previous.source == card.source and size + card.size <= PARAGRAPH
-            and (previous.path == card.path or card.size < SHORT or size < SHORT)
-        )  # fmt: skip
-        if joins:
-            paragraphs[-1] += " " + text
-            size += card.size
-        else:
-            paragraphs += [f"**{label}**", text] if label else [text]
-            size = card.size
-        previous = card
-    return "\n\n".join(paragraphs)
-
-
-def _labels(cards: list[Card], wanted: Facet) -> list[str]:
-    """The bold run-in name before each card, "" where none is needed."""
-    sources = {c.source for c in cards}
-    walked = _walked(cards, wanted)
-    out: list[str] = []
-    last = ("", "")
-    for card in cards:
-        label = ""
-        if card.label and card.label.casefold() != wanted.title.casefold():
-            label = card.label
-        elif (card.source, card.heading) in walked:
-            label = unnumbered(card.heading)
-        elif len(sources) > 1 and card.source != last[0] and _names_source(card, cards):
-            label = _source_label(card)
-        if label and (card.source, label) == last:
-            label = ""
-        last = (card.source, label or (last[1] if card.source == last[0] else ""))
-        out.append(label.replace("*", "").strip(" .:"))
-    return out
-
-
-def _walked(cards: list[Card], wanted: Facet) -> set[tuple[str, str]]:
-    """(source, heading) of cards that stand under sibling headings of one parent that fits the facet."""
-    families: dict[tuple[str, tuple[str, ...]], set[str]] = {}
-    for card in cards:
-        if len(card.path) >= 3:
-            families.setdefault((card.source, card.path[:-1]), set()).add(card.heading)
-    return {
-        (source, heading)
-        for (source, parent), below in families.items()
-        if len(below) >= 2 and (path_fit(wanted, parent, "") >= 0.6 or len(parent) >= 3)
-        for heading in below
-    }
-
-
-def _names_source(card: Card, cards: list[Card]) -> bool:
-    """Whether a reader needs the source's title: it is short, and the text does not say it."""
-    title = bare_title(card.title)
-    if any(word_count(unnumbered(bare_title(c.title))) > 6 for c in cards):
-        return _disagrees(card, cards)
-    return contained(term_set(title), term_set(card.sentences[0])) < 0.99
-
-
-def _disagrees(card: Card, cards: list[Card]) -> bool:
-    """Whether another source says nearly the same with other figures."""
-    for other in cards:
-        if other.source == card.source:
-            continue
-        for mine in card.sentences:
-            for theirs in other.sentences:
-                a, b = term_set(mine), term_set(theirs)
-                close = max(contained(a, b), contained(b, a)) >= 0.5 and min(len(a), len(b)) >= 5
-                if close and figures(mine) and figures(theirs) and figures(mine) != figures(theirs):
-                    return True
-    return False
-
-
-def _source_label(card: Card) -> str:
-    title = unnumbered(bare_title(card.title))
-    return f"{title} ({card.published[:10]})" if card.published else title
-
-
-def _marked(sentences: tuple[str, ...], number: int) -> str:
-    return " ".join(f"{s if rules.ends_properly(s) else s + '.'} [{number}]" for s in sentences)
-
-
-def _listed(card: Card, label: str) -> str:
-    head = f"**{label}**\n\n" if label else ""
-    if card.rows and (table := _table(card)):
-        return head + table
-    if card.rows:
-        return head + "\n".join(f"- {row} [{card.number}]" for row in card.sentences)
-    intro = card.sentences[: len(card.sentences) - card.items]
-    rest = card.sentences[len(intro) :]
-    lead = " ".join(f"{s} [{card.number}]" for s in intro)
-    return f"{head}{lead}\n\n" + "\n".join(f"{_bullet(item)} [{card.number}]" for item in rest)
-
-
-def _bullet(item: str) -> str:
-    return item if re.match(r"\d+[.)]\s", item) else "- " + re.sub(r"^[-*•‣◦]\s+", "", item)
-
-
-def _table(card: Card) -> str:
-    """Rows with the same few headers as a table, the mark in the last cell; "" where they do not fit one."""
-    grid = [[tuple(cell.split(": ", 1)) for cell in row.split("; ")] for row in card.sentences]
-    if len(grid) < 2 or any(len(cell) != 2 for row in grid for cell in row):
-        return ""
-    headers = [cell[0] for cell in grid[0]]
-    if not 2 <= len(headers) <= 6 or any([c[0] for c in row] != headers for row in grid):
-        return ""
-    lines = [headers, ["---"] * len(headers), *([c[1] for c in row] for row in grid)]
-    cells = [[c.replace("|", "\\|") for c in line] for line in lines]
-    for line in cells[2:]:
-        line[-1] += f" [{card.number}]"
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

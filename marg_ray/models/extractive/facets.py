@@ -33,16 +33,18 @@ from marg_ray.models.extractive.words import (
 
 _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)\s*$")
 _LOSS = re.compile(
-    r"\b(?:killed|deaths?|dead|died|injur\w+|missing|fatalit\w+|casualt\w+|damages?|damaged|destroyed|losses|homeless|displaced|cost)\b",
+    r"\b(?:killed|deaths?|dead|died|injur\w+|missing|fatalit\w+|casualt\w+|damages?|damaged|destroyed|losses|homeless|"
+    r"displaced|cost)\b",
     re.I,
 )
 _CAUSES = re.compile(
-    r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|attributed to|factors?|blamed|reasons?|stem(?:s|med) from|driven by|responsible for)\b",
+    r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|attributed to|factors?|blamed|reasons?|stem(?:s|med) from|"
+    r"driven by|responsible for)\b",
     re.I,
 )
 _BECAUSE = re.compile(
-    r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|because|due to|led to|attributed to|as a result of|factors?|triggered|blamed|"
-    r"owing to|reasons?|stems? from|stemmed from|contribut\w+ to|driven by|responsible for)\b",
+    r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|because|due to|led to|attributed to|as a result of|factors?|"
+    r"triggered|blamed|owing to|reasons?|stems? from|stemmed from|contribut\w+ to|driven by|responsible for)\b",
     re.I,
 )
 _DATE = re.compile(
@@ -160,8 +162,9 @@ def defines(facet_: Facet, text: str) -> bool:
     name = re.escape(facet_.defined.removesuffix("s"))
     before = r"(?:(?!(?:for|of|by|with|to|in|on|from|and|or|is|are|was)\b)[\w.-]+\s+){0,3}"
     between = r"(?-i:\s+[A-Z][\w.-]*){0,3}(?:\s*\([^)]*\)|,[^,]{2,90},|\s+(?:Inc|Ltd|Corp|Co)\.)*"
-    verb = r"\s+(?:is|are|was|were|means|refers\s+to|denotes)\s+(?:an?|the|one|any|when|where|those|that|used|known|defined)\b"
-    return bool(re.match(rf"{before}{name}(?:s|es)?(?![\w'’]){between}{verb}", text, re.I))
+    verb = r"\s+(?:is|are|was|were|means|refers\s+to|denotes)"
+    said = r"\s+(?:an?|the|one|any|when|where|those|that|used|known|defined)\b"
+    return bool(re.match(rf"{before}{name}(?:s|es)?(?![\w'’]){between}{verb}{said}", text, re.I))
 
 
 def is_on_topic(facet_: Facet, document_text: str) -> bool:

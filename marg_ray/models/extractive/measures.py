@@ -30,7 +30,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def measure(sections: Sequence[str], titles: Sequence[str] = ()) -> Measures:
-    """The measures over the Markdown of all sections. A title that is a mere name labels its section's first sentence."""
+    """The measures over the Markdown of all sections. A title that is a mere name labels its first sentence."""
     total = dangling = junk = pointers = follows = repeated = 0
     blocks: list[int] = []
     seen: list[str] = []

@@ -38,9 +38,10 @@ from marg_ray.seams import Vectors
 TARGET = {Depth.OVERVIEW: 3, Depth.STANDARD: 5, Depth.DEEP: 9}
 NEAR = 0.42  # cosine to the question from which a heading of another document is worth a section
 _EMPTY = re.compile(
-    r"^(?:\d+[.\s]*)*(?:references?|see also|external links?|further reading|notes?|footnotes|bibliography|citations|sources|"
-    r"gallery|contents|table of contents|index|appendix|appendices|acknowledge?ments?|navigation|search|about|"
-    r".*\b(?:readings?|documentations?|bibliograph\w+)\b.*|introduction|preface|foreword|copyright.*|licen[cs]e|changelog|elsewhere|misc\w*|other|general|others|examples?|summary|conclusions?|"
+    r"^(?:\d+[.\s]*)*(?:references?|see also|external links?|further reading|notes?|footnotes|bibliography|citations|"
+    r"sources|gallery|contents|table of contents|index|appendix|appendices|acknowledge?ments?|navigation|search|about|"
+    r".*\b(?:readings?|documentations?|bibliograph\w+)\b.*|introduction|preface|foreword|copyright.*|licen[cs]e|"
+    r"changelog|elsewhere|misc\w*|other|general|others|examples?|summary|conclusions?|"
     r"discography|filmography|works cited|explanatory notes|abstract|overview)\W*$",
     re.I,
 )
@@ -48,17 +49,20 @@ _CLASSES: tuple[tuple[RequestClass, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))
     for name, pattern in (
         (RequestClass.WRITE_ONLY,
-         r"^(?:please\s+)?(?:write|draft|compose)\s+(?:me\s+)?(?:an?|the)\s+(?:\w+\s+){0,2}(?:poem|email|e-mail|letter|tweet|story|slogan|"
-         r"speech|cover letter|message|post|announcement)\b|^(?:please\s+)?(?:rewrite|rephrase|paraphrase|proofread|translate|polish|shorten)\b"),
+         r"^(?:please\s+)?(?:write|draft|compose)\s+(?:me\s+)?(?:an?|the)\s+(?:\w+\s+){0,2}(?:poem|email|e-mail|"
+         r"letter|tweet|story|slogan|speech|cover letter|message|post|announcement)\b|"
+         r"^(?:please\s+)?(?:rewrite|rephrase|paraphrase|proofread|translate|polish|shorten)\b"),
         (RequestClass.ANALYZE_PROVIDED,
-         r"\b(?:analy[sz]e|summari[sz]e|review|evaluate|assess|explain|interpret|compare)\b[^.?!]{0,40}\b(?:the following|"
-         r"(?:this|these|the attached|the provided|the given|my|our|the uploaded) (?:text|document|documents|data|file|files|report|paper|table|"
-         r"dataset|article|passage|contract|notes))\b|\b(?:attached|provided|uploaded) (?:text|document|file|data)"),
+         r"\b(?:analy[sz]e|summari[sz]e|review|evaluate|assess|explain|interpret|compare)\b[^.?!]{0,40}\b(?:"
+         r"the following|(?:this|these|the attached|the provided|the given|my|our|the uploaded) "
+         r"(?:text|document|documents|data|file|files|report|paper|table|dataset|article|passage|contract|notes))\b|"
+         r"\b(?:attached|provided|uploaded) (?:text|document|file|data)"),
         (RequestClass.RESEARCH_ONLY,
-         r"\b(?:find|list|collect|gather|search for|look for|give me|show me)\b[^.?!]{0,25}\b(?:sources|references|papers|articles|"
-         r"literature|citations|links|evidence|documents)\b|\bno report\b"),
+         r"\b(?:find|list|collect|gather|search for|look for|give me|show me)\b[^.?!]{0,25}\b(?:"
+         r"sources|references|papers|articles|literature|citations|links|evidence|documents)\b|\bno report\b"),
         (RequestClass.QUICK_RESEARCH,
-         r"\bquick(?:ly)?\b|\bbrief(?:ly)?\b|\bin (?:one|a|two|a few) (?:sentences?|words?|lines?)\b|\bshort answer\b|\btl;?dr\b|\bin short\b"),
+         r"\bquick(?:ly)?\b|\bbrief(?:ly)?\b|\bin (?:one|a|two|a few) (?:sentences?|words?|lines?)\b|"
+         r"\bshort answer\b|\btl;?dr\b|\bin short\b"),
     )
 )  # fmt: skip
 

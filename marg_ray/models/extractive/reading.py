@@ -63,7 +63,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading a document prepared for the embedder: the facet's query and topic, its `rivals`, then the chosen sentences."""
+    """What reading prepared for the embedder: the facet's query and topic, its `rivals`, then the chosen sentences."""
 
     facet: Facet
     groups: tuple[Group, ...]
@@ -135,7 +135,7 @@ def embedded_text(heading: str, sentence: str) -> str:
 
 
 def _section_groups(groups: list[Group], wanted: Facet, task: ExtractClaims) -> list[Group]:
-    """The groups worth a look: none of a document on something else; the heading's own where the section is named after it."""
+    """The groups worth a look: none of a document on something else; its own where a heading names the section."""
     if not is_on_topic(wanted, f"{task.source_title} {task.document.text}"):
         return []
     if not wanted.heading or not wanted.document:

@@ -50,7 +50,10 @@ def review(task: ReviewReport) -> ReviewIdea:
     opinion = _opinion(written)
     return ReviewIdea(
         scores=ScoreIdea(
-            accuracy=_accuracy(task.sections), coverage=_unit(coverage), clarity=_unit(clarity), objectivity=_unit(1.0 - opinion)
+            accuracy=_accuracy(task.sections),
+            coverage=_unit(coverage),
+            clarity=_unit(clarity),
+            objectivity=_unit(1.0 - opinion),
         ),
         issues=issues[:20],
     )  # fmt: skip

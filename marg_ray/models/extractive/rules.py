@@ -1,4 +1,4 @@
-"""Which sentences may be quoted, and which may open a quotation. Word lists are English; the rest is for all scripts."""
+"""Which sentences may be quoted, and which may open a quotation. Word lists are English, the rest is for all."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ _PRONOUN_START = re.compile(
     remaining|resulting|aforementioned|said|couple|pair|duo)
     |The\ (?:decision|move|incident|announcement|agreement|deal|proposal|ruling|verdict|statement|letter|post|tweet|
     video|interview|meeting|debate|vote|bill|change|changes|results?|episode|sentence|idea|claim|claims|news|measure|
-    measures|latest|attempt|comments?|remarks?|policy|trial|suspects?|victims?|perpetrators?|couple|pair|trio)(?!\ (?:of|to|by|for|in|from|who)\b))\b""",
+    measures|latest|attempt|comments?|remarks?|policy|trial|suspects?|victims?|perpetrators?|couple|pair
+    |trio)(?!\ (?:of|to|by|for|in|from|who)\b))\b""",
     re.X,
 )
 _IT_EXCEPTION = re.compile(
-    r"""It\ (?:is|was|has\ been|may\ be|can\ be|would\ be)\ (?:also\ )?(?:not\ )?(?:widely\ |generally\ |highly\ |often\ )?
+    r"""It\ (?:is|was|has\ been|may\ be|can\ be|would\ be)\ (?:also\ )?(?:not\ )?(?:widely\ |generally[ ]
+    |highly\ |often\ )?
     (?:possible|impossible|recommended|important|estimated|advisable|essential|necessary|common|customary|likely|
     unlikely|unclear|unknown|useful|difficult|easy|hard|worth|best|believed|thought|known\ that|reported\ that|
-    expected\ that|suggested|claimed|said\ that|clear\ that|true\ that)\b|That\ said|This\ (?:is\ the\ )?(?:document|manual|article|report|paper|study|guide)\b""",
+    expected\ that|suggested|claimed|said\ that|clear\ that|true\ that)\b|That\ said
+    |This\ (?:is\ the\ )?(?:document|manual|article|report|paper|study|guide)\b""",
     re.X,
 )
 _CONNECTIVE = re.compile(
@@ -37,14 +40,19 @@ _CONNECTIVE = re.compile(
     |For\ (?:example|instance|this|that|these|those|such|the\ same)|As\ (?:a\ result|such|well|before|above|
       mentioned|noted|stated|described|discussed|said|already|usual)|On\ (?:the\ other\ hand|the\ contrary|that|this|
       the\ same|the\ following)|At\ (?:this|that|the\ same|the\ time|first|last|which|the\ moment)|
-    By\ (?:this|that|contrast|then|comparison|doing|the\ same|now)|Because\ of\ (?:this|that|these)|Due\ to\ (?:this|that|these|its|his|her|their)|
+    By\ (?:this|that|contrast|then|comparison|doing|the\ same|now)|Because\ of\ (?:this|that|these)
+    |Due\ to\ (?:this|that|these|its|his|her|their)|
     Despite\ (?:this|that|these|its|his|her|their)|After\ (?:this|that|these|which|a\ while|his|her|its|their|doing)|
     Before\ (?:this|that|these|his|her|its|their|doing)|Since\ (?:then|this|that)|Until\ (?:then|this|that)|
-    Apart\ from\ (?:this|that|these)|With\ (?:this|that|these)|From\ (?:this|that|these|there|then)|To\ (?:this|that)\ (?:end|day)|
+    Apart\ from\ (?:this|that|these)|With\ (?:this|that|these)|From\ (?:this|that|these|there|then)
+    |To\ (?:this|that)\ (?:end|day)|
     Even\ (?:so|then|though|this)|Not\ only|Only\ then|If\ (?:so|not|this|that|these|it|they|he|she)|
-    (?:When|Where|While|Although|Unless|Whether|Because|As|Once|After|Before|Since|If|Until|Though|Among|Unlike|Like|Of)[ ](?:this|that|these|those|they|it|he|she|them|his|her|its|their|him|doing\ so)\b|
-    The\ (?:next|following|same|previous|other)\ (?:day|days|month|week|year|morning|evening|night|time|years)|That\ (?:same\ )?(?:day|year|night|month)|
-    (?:One|Two|Three|Four|Five|Six|Several|Some|A\ few|Many)\ (?:day|days|week|weeks|month|months|year|years|hours|minutes)\ (?:later|after|earlier|before)|
+    (?:When|Where|While|Although|Unless|Whether|Because|As|Once|After|Before|Since|If|Until|Though|Among
+    |Unlike|Like|Of)[ ](?:this|that|these|those|they|it|he|she|them|his|her|its|their|him|doing\ so)\b|
+    The\ (?:next|following|same|previous|other)\ (?:day|days|month|week|year|morning|evening|night|time
+    |years)|That\ (?:same\ )?(?:day|year|night|month)|
+    (?:One|Two|Three|Four|Five|Six|Several|Some|A\ few|Many)\ (?:day|days|week|weeks|month|months|year|years
+    |hours|minutes)\ (?:later|after|earlier|before)|
     (?:See|Cf|Compare|Note|Notice|Remember|Recall)\b)(?!\w)""",
     re.X,
 )
@@ -56,16 +64,21 @@ _FIRST_CLAUSE_REFERENCE = re.compile(
     r"\bthe (?:former|latter)\b|\b(?:used|did|does|do|doing|done) (?:this|so)\b"
 )
 _DEICTIC = re.compile(
-    r"\b(?:as follows|the following|the (?:above|preceding|foregoing)|see below|see above|(?:described|mentioned|listed|shown|explained|discussed|given|"
-    r"noted|defined|outlined|specified) (?:above|below|earlier|later|here|in (?:section|chapter|table|figure|appendix))|"
-    r"(?:above|below)[,.)]|in this (?:chapter|section|article|page|document|table|figure|appendix)|this (?:chapter|section|page)|"
+    r"\b(?:as follows|the following|the (?:above|preceding|foregoing)|see below|see above|(?:described|"
+    r"mentioned|listed|shown|explained|discussed|given|"
+    r"noted|defined|outlined|specified) (?:above|below|earlier|later|here|in (?:section|chapter|table|"
+    r"figure|appendix))|"
+    r"(?:above|below)[,.)]|in this (?:chapter|section|article|page|document|table|figure|appendix)|"
+    r"this (?:chapter|section|page)|"
     r"(?:table|figure|fig\.|chapter|appendix) \d|these instructions|click here|next section|previous section)\b",
     re.I,
 )
 _POINTER = re.compile(
-    r"\b(?:can be found (?:at|in|on|under|here)|(?:is|are) (?:described|documented|explained|available|listed|discussed|"
+    r"\b(?:can be found (?:at|in|on|under|here)|(?:is|are) (?:described|documented|explained|available|"
+    r"listed|discussed|"
     r"covered|defined) (?:at|in|on|by) (?:the )?(?:[A-Z]|http|section|chapter|page|file|manual|web|following)|"
-    r"for (?:more |further |full |additional )?(?:details?|information|examples?|documentation)\b|please (?:see|refer|read|consult|visit)|"
+    r"for (?:more |further |full |additional )?(?:details?|information|examples?|documentation)\b|"
+    r"please (?:see|refer|read|consult|visit)|"
     r"refer to|see also|more information|read more|(?:see|consult) (?:the |section|chapter|man)|https?://|www\.)",
     re.I,
 )

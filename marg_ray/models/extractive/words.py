@@ -13,7 +13,8 @@ _NAME = re.compile(
     r"\b(?:\d{4} )?[A-Z][\w'’.\-]*\w(?:(?: (?:of|the|and|de|la|von|van|for))* (?:[A-Z][\w'’.\-]*\w|\d+))*"
 )
 
-_FUNCTION = """a an the of in on at to for and or nor but is are was were be been being am it its this that these those with
+_FUNCTION = """a an the of in on at to for and or nor but is are was were be been being am it its this that
+    these those with
     without by from as into onto about over under than then so if while during through between among against
     what why how when where who whom whose which do does did doing done can could should would will shall may
     might must i me my you your yours he him his she her hers they them their theirs we us our ours one ones not
@@ -22,17 +23,21 @@ _FUNCTION = """a an the of in on at to for and or nor but is are was were be bee
 FUNCTION_WORDS = frozenset(_FUNCTION.split())
 
 # Words that a question uses to ask, and an answer need not repeat.
-_ASKING = """happen happened explain describe tell discuss list give find information overview summary summarize summarise
+_ASKING = """happen happened explain describe tell discuss list give find information overview summary
+    summarize summarise
     report question answer know want need please compare comparison difference differences different between kind
     kinds type types way ways thing things cause caused causes reason reasons effect effects people make made get
-    use used using work works wrong go goes going mean means meaning become write research provide detail details important main key
+    use used using work works wrong go goes going mean means meaning become write research provide detail
+    details important main key
     involved exactly currently generally usually like"""
 ASKING_WORDS = frozenset(_ASKING.split())
 
 _COMMON = "the of and to in is was for that with as by on are from at it be an this were which or has had not have"
 _ENGLISH = frozenset(_COMMON.split())
-_OTHERS = """der die das und ist wie wird warum welche ein eine für mit von zu im den dem nicht auf le la les des est une et
-    pourquoi comment quel quelle quels du au aux pour dans sur el los las que es por qué como cómo cuál una un y de con para
+_OTHERS = """der die das und ist wie wird warum welche ein eine für mit von zu im den dem nicht auf le la les
+    des est une et
+    pourquoi comment quel quelle quels du au aux pour dans sur el los las que es por qué como cómo cuál una
+    un y de con para
     il lo gli che perché come di del della sono è o os não por quais como em do da het een van waarom hoe wat och att är
     hur vad jest jak dlaczego czym co"""
 _FOREIGN = frozenset(_OTHERS.split()) - FUNCTION_WORDS - _ENGLISH
