@@ -91,12 +91,14 @@ def _point(text: str, card: EvidenceCard, wanted: list[Facet]) -> Point:
 
 
 def _on_subject(evidence: tuple[EvidenceCard, ...], wanted: list[Facet]) -> list[EvidenceCard]:
-    """The evidence that speaks of what a clause names; all where none does."""
+    """The evidence of sources that speak of what a clause names; all where none does."""
     named = [f for f in wanted if f.subject]
-    found = [
-        e for e in evidence if any(subject_fit(f, f"{e.source_title} {e.heading} {e.quote}") >= 0.99 for f in named)
-    ]
-    return found or list(evidence)
+    speaking = {
+        e.source_id
+        for e in evidence
+        if any(subject_fit(f, f"{e.source_title} {e.heading} {e.quote}") >= 0.99 for f in named)
+    }
+    return [e for e in evidence if e.source_id in speaking] or list(evidence)
 
 
 def _usable(text: str, english: bool) -> bool:

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     WHAT = "what"
 
 
+LONGEST = 3000  # characters of a question that are taken apart
 FACTOIDS = frozenset({Kind.WHEN, Kind.NUMBER, Kind.WHERE, Kind.WHO})
 
 # In the order in which they are tried: "what damage did the storm cause" asks for consequences, not for a cause.
@@ -204,7 +205,7 @@ def topic_of(question: str, titles: Sequence[str] = ()) -> str:
 
 def clauses(question: str, titles: Sequence[str] = ()) -> tuple[Clause, ...]:
     """Split a question into what it asks. At least one clause; later ones name the topic instead of a pronoun."""
-    text = strip_lead(question)
+    text = strip_lead(question[:LONGEST])
     if not is_english(text):
         return (Clause(text, text),)
     pieces = [p for s in _SENTENCE_END.split(text) for p in _pieces(s)]
@@ -303,7 +304,7 @@ _GLUE = re.compile(r"\s*,\s*(?:and\s+|or\s+)?(?:the\s+)?|\s+(?:and|or|&|versus|v
 
 def items(question: str, titles: Sequence[str] = ()) -> Items | None:
     """The things a question asks about one by one ("Depends, Recommends and Suggests"), where it does."""
-    text = strip_lead(question)
+    text = strip_lead(question[:LONGEST])
     if not is_english(text):
         return None
     compared = any(p.search(text) for k, p in _KINDS if k is Kind.COMPARE)

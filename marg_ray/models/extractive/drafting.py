@@ -36,6 +36,7 @@ CARDS = 30  # that are worth an embedding
 FLOOR = 0.80  # of the mean of the best five
 ASIDE = 1.06  # of the floor, for a card that only speaks of the subject
 LENIENT = 0.85  # of the floor, for siblings under a heading that fits and while there is little text
+LEAST = 0.62  # of the best card's score
 FACTOID_FLOOR = 0.88
 
 
@@ -92,7 +93,10 @@ def _banned(task: DraftSection) -> frozenset[str]:
 def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
     """Where a source is titled as the question's subject, another source must name that subject itself."""
     if len(wanted.subject) > 1:
-        cards = [c for c in cards if subject_fit(wanted, f"{c.title} {' '.join(c.path)} {c.label} {c.text}") >= 0.5]
+        said: dict[str, str] = {}
+        for c in cards:
+            said[c.source] = f"{said.get(c.source, c.title)} {' '.join(c.path)} {c.label} {c.text}"
+        cards = [c for c in cards if subject_fit(wanted, said[c.source]) >= 0.5]
     asked = f"{wanted.query} {wanted.title}".casefold()
     own = {c.source for c in cards if len(bare_title(c.title)) > 3 and bare_title(c.title).casefold() in asked}
     if not own:
@@ -209,7 +213,7 @@ def _choose(cards: list[Card], work: Drafting) -> list[Card]:
     kept: list[Card] = []
     used = 0
     for card in ranked:
-        if kept and used >= room:
+        if kept and (used >= room or card.score < LEAST * ranked[0].score):
             break
         lenient = (card.source, card.heading) in siblings or (used < room / 3 and not work.facet.factoid)
         if kept and work.facet.factoid and work.facet.own and not work.facet.own & term_set(card.text):

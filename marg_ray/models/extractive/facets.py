@@ -209,7 +209,7 @@ def heading_fit(facet_: Facet, heading: str) -> float:
         return 1.0 if same_heading(heading, facet_.heading) else _cover(facet_.own, heading) * 0.8
     if facet_.item and names_item(heading, facet_.item):
         return 0.4 if any(names_item(heading, n) for n in facet_.siblings) else 1.0
-    fit = _cover(facet_.own, heading)
+    fit = _cover(facet_.own, heading) if facet_.english else 0.8 * contained(term_set(heading), facet_.own)
     pattern = HEADINGS.get(facet_.kind)
     if facet_.english and pattern and pattern.search(heading):
         fit = max(fit, 0.8 if len(heading.split()) <= 4 else 0.6)

@@ -19,8 +19,14 @@ def print_section(cards: list[Card], wanted: Facet) -> str:
     paragraphs: list[str] = []
     size = 0
     previous: Card | None = None
-    for card, label in zip(cards, labels, strict=True):
-        if card.rows or card.items:
+    for at, (card, label) in enumerate(zip(cards, labels, strict=True)):
+        if card.rows and at and cards[at - 1].rows and cards[at - 1].source == card.source:
+            continue  # stands in the table above
+        if card.rows:
+            paragraphs.append(_rows([c for c in cards[at:] if c.rows and c.source == card.source], label))
+            previous, size = None, 0
+            continue
+        if card.items:
             paragraphs.append(_listed(card, label))
             previous, size = None, 0
             continue
@@ -108,10 +114,6 @@ def _marked(sentences: tuple[str, ...], number: int) -> str:
 
 def _listed(card: Card, label: str) -> str:
     head = f"**{label}**\n\n" if label else ""
-    if card.rows and (table := _table(card)):
-        return head + table
-    if card.rows:
-        return head + "\n".join(f"- {row} [{card.number}]" for row in card.sentences)
     intro = card.sentences[: len(card.sentences) - card.items]
     rest = card.sentences[len(intro) :]
     lead = " ".join(f"{s} [{card.number}]" for s in intro)
@@ -122,9 +124,16 @@ def _bullet(item: str) -> str:
     return item if re.match(r"\d+[.)]\s", item) else "- " + re.sub(r"^[-*•‣◦]\s+", "", item)
 
 
-def _table(card: Card) -> str:
+def _rows(cards: list[Card], label: str) -> str:
+    """Rows of one source as a table, or as a list where they do not fit one."""
+    head = f"**{label}**\n\n" if label else ""
+    rows = [(row, card.number) for card in cards for row in card.sentences]
+    return head + (_table(rows) or "\n".join(f"- {row} [{number}]" for row, number in rows))
+
+
+def _table(rows: list[tuple[str, int]]) -> str:
     """Rows with the same few headers as a table, the mark in the last cell; "" where they do not fit one."""
-    grid = [[tuple(cell.split(": ", 1)) for cell in row.split("; ")] for row in card.sentences]
+    grid = [[tuple(cell.split(": ", 1)) for cell in row.split("; ")] for row, _ in rows]
     if len(grid) < 2 or any(len(cell) != 2 for row in grid for cell in row):
         return ""
     headers = [cell[0] for cell in grid[0]]
@@ -132,6 +141,6 @@ def _table(card: Card) -> str:
         return ""
     lines = [headers, ["---"] * len(headers), *([c[1] for c in row] for row in grid)]
     cells = [[c.replace("|", "\\|") for c in line] for line in lines]
-    for line in cells[2:]:
-        line[-1] += f" [{card.number}]"
+    for line, (_, number) in zip(cells[2:], rows, strict=True):
+        line[-1] += f" [{number}]"
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)

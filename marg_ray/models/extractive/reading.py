@@ -360,7 +360,7 @@ def _continues(a: Candidate, b: Candidate, wanted: Facet) -> bool:
     if a.group != b.group or b.unit.order != a.unit.order + 1:
         return False
     if a.unit.kind == "table_row" or b.unit.kind == "table_row":
-        return a.unit.kind == b.unit.kind
+        return a.unit.kind == b.unit.kind and b.words >= 0.9 * a.words
     if rules.is_junk(b.unit.text, english=wanted.english, inside=True) or b.unit.kind in {"code", "caption"}:
         return False
     if b.unit.part == a.unit.part:

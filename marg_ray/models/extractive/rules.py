@@ -104,6 +104,14 @@ _ABBREVIATED = "|".join(sorted(map(re.escape, NEVER_LAST)))
 _CUT = re.compile(rf"(?:\b(?:(?i:{_ABBREVIATED}|al|rs)|[A-Z](?:\.[A-Z])*)|[₨$€£₹₱¥])$")
 
 
+# The commonest words that refer back, in German, French, Spanish, Italian and Portuguese.
+_OTHER_START = re.compile(
+    r"(?:Er|Sie|Es|Dies|Diese[rsnm]?|Jene[rs]?|Dadurch|Dabei|Damit|Dazu|Daher|Deshalb|Danach|Dann|Auch|Aber|Jedoch|Außerdem|"
+    r"Zudem|Dennoch|Trotzdem|Allerdings|Ihre?|Seine?|Hierbei|Hierzu|Und|Oder|Denn|Il|Ils|Elle|Elles|Cela|Ceci|Cet|Cette|Ces|"
+    r"Cependant|Mais|Donc|Ainsi|Aussi|Toutefois|Pourtant|Puis|Ensuite|Él|Ella|Ellos|Ellas|Esto|Este|Esta|Estos|Estas|Ese|Esa|"
+    r"Pero|También|Además|Luego|Entonces|Questo|Questa|Questi|Queste|Egli|Essi|Ma|Però|Inoltre|Anche|Ele|Ela|Eles|Elas|Isto|"
+    r"Isso|Mas|Também|Além disso)\b|(?:Sin embargo|Por lo tanto|En outre|De plus|Par conséquent)\b"
+)
 _AMOUNT = re.compile(r"\d[\d.,]*\s(?:billion|million|trillion)\s*\(")
 
 
@@ -125,7 +133,7 @@ def stands_alone(sentence: str, english: bool = True) -> bool:
     if _AMOUNT.match(text):
         return False  # the rest of a sentence that was cut after a currency sign
     if not english:
-        return True
+        return not _OTHER_START.match(text)
     if _IT_EXCEPTION.match(text):
         return not _FIRST_CLAUSE_REFERENCE.search(text.split(",")[0])
     if _PRONOUN_START.match(text) or _CONNECTIVE.match(text) or _ABSENT_SUBJECT.match(text):

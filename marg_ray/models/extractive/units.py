@@ -9,6 +9,8 @@ from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.snapshots import Document, Part
 from marg_ray.models.extractive.words import squeeze
 
+LONGEST = 3000  # characters of a sentence that are looked at; longer ones are no sentences
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -80,7 +82,7 @@ def with_units(document: Document, group: Group, budget: int = 400) -> Group:
         for n, (a, b) in enumerate(spans):
             units.append(
                 Unit(
-                    part.start + a, part.start + b, squeeze(raw[a:b]), part.kind, index, len(units),
+                    part.start + a, part.start + b, squeeze(raw[a : min(b, a + LONGEST)]), part.kind, index, len(units),
                     term, term_start if n == 0 else -1, n == 0,
                 )
             )  # fmt: skip
