@@ -190,6 +190,13 @@ class TestReading:
         assert found[0].startswith("To build a barrage")
         assert found[0].endswith("Open the gates.")
 
+    async def test_rows_that_match_are_quoted_together(self) -> None:
+        rows = ["North; Year: 2021", "North; Year: 2022", "South; Year: 2022", "South; Year: 2023"]
+        doc = document("# Sales\n" + "\n".join(f"~ Region: {r}; Revenue: {n}00" for n, r in enumerate(rows, 1)))
+        question = "What was the revenue of each region in 2022?"
+        found = await quotes(doc, question, question)
+        assert found[0] == ("Region: North; Year: 2022; Revenue: 200\nRegion: South; Year: 2022; Revenue: 300")
+
     async def test_rows_of_a_table(self) -> None:
         doc = document("# Barrages\n~ Name: La Rance; Capacity: 240 MW\n~ Name: Sihwa; Capacity: 254 MW")
         found = await quotes(doc, "What capacity do barrages have?", "What capacity do barrages have?")
@@ -288,6 +295,15 @@ class TestDrafting:
         markdown = await draft(draft_task(question, cards(doc, [rows]), question))
         assert "| Name | Capacity |" in markdown
         assert "| Sihwa | 254 MW [1] |" in markdown
+
+    async def test_rows_of_one_source_share_a_table(self) -> None:
+        doc = document("# Barrages\n~ Name: La Rance; Capacity: 240 MW\n~ Name: Sihwa; Capacity: 254 MW")
+        evidence = cards(doc, ["Name: La Rance; Capacity: 240 MW", "Name: Sihwa; Capacity: 254 MW"])
+        question = "What capacity do barrages have?"
+        markdown = await draft(draft_task(question, evidence, question))
+        assert markdown.count("| Name | Capacity |") == 1
+        assert "240 MW [1] |" in markdown
+        assert "254 MW [2] |" in markdown
 
     async def test_a_list_is_printed_as_one(self) -> None:
         doc = document("# Barrages\nTo build a barrage, take these steps:\n- Close the estuary.\n- Open the gates.")

@@ -25,6 +25,7 @@ EMBEDDED = 40  # sentences
 CLAUSES = 6
 FINDINGS = 6
 ANSWERED = 0.42  # cosine from which a sentence counts as speaking of a clause
+NEAR = 0.30  # cosine to a clause that a finding needs
 MENTIONED = 0.25  # ... where its words do so too
 
 
@@ -136,6 +137,8 @@ def finish(work: Analysing, vectors: Vectors) -> AnalysisIdea:
         clause = row.index(max(row)) if row else 0
         if len(findings) >= FINDINGS:
             break
+        if max(row, default=1.0) < (NEAR / 2 if any(point.answers) else NEAR):
+            continue
         if share[clause] and not any(same_statement(point.text, f.text) for f in findings):
             share[clause] -= 1
             findings.append(FindingIdea(text=point.text, evidence=[point.number]))
