@@ -8,9 +8,11 @@ idempotent.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import os
+import threading
 import zlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -36,13 +38,16 @@ from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
 if TYPE_CHECKING:
     from marg_ray.models.select import Choice
 
+log = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
 RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
 CONCURRENCY = 1000  # calls an asynchronous actor has under way
-# In this order they are started: what the first task needs comes first.
-AGENTS = (Role.RESEARCHER, Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
+APPEARS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.05  # how long an actor is waited for that was to be created
+FIRST = (Role.RESEARCHER, Role.PLANNER)  # what a session needs at once; the others start while it searches
+LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
 
 
 async def ask(ref: Any) -> Any:
@@ -84,15 +89,26 @@ class RayLedger:
 
 
 class _Named:
-    """An actor found by its name at the first call, so that actors may start in any order."""
+    """An actor found by its name at the first call, so that actors may start in any order, and late."""
 
     def __init__(self, name: str) -> None:
-        self._name, self._actor = name, None
+        self._name = name
+        self._actor: Any = None
+
+    async def find(self) -> Any:
+        """The actor's handle; waits for one that is still to be created."""
+        for _ in range(int(APPEARS_WITHIN_S / LOOK_EVERY_S)):
+            if self._actor is None:
+                with contextlib.suppress(ValueError):  # not there yet
+                    self._actor = await asyncio.to_thread(ray.get_actor, self._name)
+            if self._actor is not None:
+                return self._actor
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise RuntimeError(f"the actor {self._name!r} did not appear within {APPEARS_WITHIN_S:g} s")
 
     async def call(self, method: str, *args: Any) -> Any:
-        if self._actor is None:
-            self._actor = ray.get_actor(self._name)
-        return await ask(getattr(self._actor, method).remote(*args))
+        actor = self._actor or await self.find()
+        return await ask(getattr(actor, method).remote(*args))
 
 
 class RayWorkers:
@@ -100,7 +116,8 @@ class RayWorkers:
 
     def __init__(self, count: int) -> None:
         self._actors = [_Named(f"worker:{n}") for n in range(count)]
-        self._load = [0] * count
+        self._load: dict[int, int] = {0: 0}  # of the workers that are known to be there
+        self._looking: asyncio.Task[None] | None = None
 
     async def search(self, task: SearchTask) -> SearchDone:
         done: SearchDone = await self._send("search", task)
@@ -115,19 +132,26 @@ class RayWorkers:
         return done
 
     async def _send(self, unit: str, task: Task) -> Any:
-        n = min(range(len(self._actors)), key=self._load.__getitem__)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look_for_others())
+        n = min(self._load, key=self._load.__getitem__)
         self._load[n] += 1
         try:
             return await self._actors[n].call(unit, task)
         finally:
             self._load[n] -= 1
 
+    async def _look_for_others(self) -> None:
+        for n, worker in enumerate(self._actors):
+            await worker.find()
+            self._load.setdefault(n, 0)
+
 
 class RayDispatch:
     """Takes a task to the actor of its role."""
 
     def __init__(self) -> None:
-        self._agents = {role: _Named(f"agent:{role}") for role in AGENTS}
+        self._agents = {role: _Named(f"agent:{role}") for role in (*FIRST, *LATER)}
 
     async def __call__(self, task: Task) -> Message:
         message: Message = await self._agents[task.role].call("handle", task)
@@ -293,6 +317,7 @@ def connect(settings: Settings) -> None:
         return
     address = settings.runtime.ray_address or None
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    _silence_raylet()
     if address:
         ray.init(address=address, namespace=_namespace(settings), **quiet)
     else:
@@ -301,12 +326,30 @@ def connect(settings: Settings) -> None:
         ray.init(namespace=_namespace(settings), include_dashboard=False, object_store_memory=256 * 2**20, **quiet)
 
 
+def _silence_raylet() -> None:
+    """Keep the remarks of Ray's node (many processes were started, a task failed) off standard output, which is ours.
+
+    They go to this module's log; what concerns a session is told by our own errors. Ray has no public switch.
+    """
+
+    def to_log(data: dict[str, Any], ignore_prefix: bool = False) -> None:
+        log.info("%s", " ".join(map(str, data.get("lines", ()))))
+
+    worker: Any = ray._private.worker
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = to_log
+
+
 def _namespace(settings: Settings) -> str:
     return "marg-" + hashlib.sha256(str(settings.home).encode()).hexdigest()[:8]
 
 
 def _create(settings: Settings, choice: Choice) -> dict[str, Any]:
-    """Create the actors, or find those that are there. Nothing is waited for: they start side by side."""
+    """Create the actors, or find those that are there; nothing is waited for.
+
+    What the first task needs starts first. The rest follows when the embedding model has loaded, so that a dozen
+    processes that import their libraries do not compete with it for the cores.
+    """
     url = Places(settings.home).store_url
     settings.home.mkdir(parents=True, exist_ok=True)
     actors: dict[str, Any] = {}
@@ -321,10 +364,17 @@ def _create(settings: Settings, choice: Choice) -> dict[str, Any]:
         actor(f"coordinator:{n}", CoordinatorActor, url, holder, settings.runtime.lease_s)
     ledger, embedder = actor("ledger", LedgerActor, url), actor("embedder", EmbedderActor)
     parts = (settings, choice, embedder, ledger)
-    for role in AGENTS:
+    actor("worker:0", WorkerActor, *parts)
+    for role in FIRST:
         actor(f"agent:{role}", AgentActor, role, *parts)
-        if role is Role.RESEARCHER:
-            actor("worker:0", WorkerActor, *parts)
-    for n in range(1, settings.runtime.workers):
-        actor(f"worker:{n}", WorkerActor, *parts)
+
+    def later() -> None:
+        with contextlib.suppress(Exception):  # Ray was left meanwhile: whoever comes next creates what is missing
+            ray.get(embedder.embed.remote(["ready"]))
+            for n in range(1, settings.runtime.workers):
+                actor(f"worker:{n}", WorkerActor, *parts)
+            for role in LATER:
+                actor(f"agent:{role}", AgentActor, role, *parts)
+
+    threading.Thread(target=later, daemon=True, name="marg-later").start()
     return actors

@@ -61,7 +61,7 @@ def report_inputs(state: ResearchState, entries: tuple[LogEntry, ...], model: st
         status=status,
         drafts=drafts,
         summary=None if refused else _checked(state.summary),
-        gaps={key: s.gap or s.failure for key, s in state.sections.items() if s.gap or s.failure},
+        gaps={key: s.gap for key, s in state.sections.items() if s.gap},
         evidence=state.evidence,
         section_evidence={key: s.evidence for key, s in sections.items()},
         sources=state.sources,
