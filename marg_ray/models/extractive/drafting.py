@@ -46,7 +46,9 @@ class Drafting:
 
     facet: Facet
     cards: tuple[Card, ...]
-    others: tuple[Facet, ...]  # of the other sections
+    mine: Facet  # as the other sections see this one, by its title
+    others: tuple[Facet, ...]  # of the other sections, by their titles
+    definitions: tuple[Facet, ...]  # those of them that ask what something is
     words: int
     texts: tuple[str, ...]
 
@@ -60,14 +62,20 @@ def prepare(task: DraftSection) -> Drafting:
     if len(cards) > CARDS:
         cards.sort(key=lambda c: -_by_words(wanted, c))
         cards = cards[:CARDS]
-    others = () if wanted.item else _others(task, wanted)
+    rivals = () if wanted.item else _others(task, wanted)
+    others = tuple(f for f in rivals if not f.defined)  # whatever is said of X is near "What is X"
+    definitions = tuple(f for f in rivals if f.defined)
+    mine = facet(
+        task.question, task.section_title, (task.section_title,), tuple({c.source_title: 0 for c in task.evidence})
+    )
     texts = (
         wanted.query,
         wanted.topic or wanted.query,
+        mine.query,
         *(f.query for f in others),
         *(embedded_text(c.heading, s) for c in cards for s in c.sentences),
     )
-    return Drafting(wanted, tuple(cards), others, task.words, texts)
+    return Drafting(wanted, tuple(cards), mine, others, definitions, task.words, texts)
 
 
 def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
@@ -75,7 +83,7 @@ def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
     titles = tuple({c.source_title: 0 for c in task.evidence})
     found = (facet(task.question, t, (t,), titles) for t in task.other_sections if t != task.section_title)
     open_ended = wanted.heading or (wanted.kind is Kind.WHAT and not wanted.item)
-    return tuple(f for f in found if open_ended or not f.heading)
+    return tuple(f for f in found if f.defined or open_ended or not f.heading)
 
 
 def _banned(task: DraftSection) -> frozenset[str]:
@@ -96,7 +104,9 @@ def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
         said: dict[str, str] = {}
         for c in cards:
             said[c.source] = f"{said.get(c.source, c.title)} {' '.join(c.path)} {c.label} {c.text}"
-        cards = [c for c in cards if subject_fit(wanted, said[c.source]) >= 0.5]
+        fits = {source: subject_fit(wanted, text) for source, text in said.items()}
+        least = 0.99 if max(fits.values(), default=0.0) >= 0.99 else 0.5
+        cards = [c for c in cards if fits[c.source] >= least]
     asked = f"{wanted.query} {wanted.title}".casefold()
     own = {c.source for c in cards if len(bare_title(c.title)) > 3 and bare_title(c.title).casefold() in asked}
     if not own:
@@ -123,7 +133,7 @@ def compose(work: Drafting, vectors: Vectors) -> FreeText:
 
 def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
     """Cards with their scores, without the ends that belong to another section."""
-    wanted, n = work.facet, 2 + len(work.others)
+    wanted, n = work.facet, 3 + len(work.others)
     cosines = (vectors[n:] @ vectors[:n].T).tolist()
     top = max((c.relevance for c in work.cards), default=0.0) or 1.0
     out: list[Card] = []
@@ -134,16 +144,18 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         values = []
         for sentence, row in zip(card.sentences, rows, strict=True):
             values.append(
-                0.60 * contrast(row[0], row[1], [x - 0.02 for x in row[2:]]) + _sentence_words(wanted, sentence)
+                0.60 * contrast(row[0], row[1], [x - 0.02 for x in row[3:]]) + _sentence_words(wanted, sentence)
             )
-        foreign = max((_fit_of(f, card, [row[2 + i] for row in rows]) for i, f in enumerate(work.others)), default=-1.0)
-        foreign -= _fit_of(wanted, card, [row[0] for row in rows])
+        foreign = max((_fit_of(f, card, [row[3 + i] for row in rows]) for i, f in enumerate(work.others)), default=-1.0)
+        foreign -= _fit_of(work.mine, card, [row[2] for row in rows])
         elsewhere = [_belongs_elsewhere(work, text, row) for text, row in zip(card.sentences, rows, strict=True)]
-        foreign += 0.15 * (2 * sum(elsewhere) >= len(elsewhere))
+        foreign += 0.10 * (2 * sum(elsewhere) >= len(elsewhere))
+        if wanted.heading and any(same_heading(h, wanted.heading) for h in card.path):
+            foreign, elsewhere = -1.0, [False] * len(elsewhere)  # it stands under this very heading
         card, values = _trimmed(card, values, elsewhere)
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
-        score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - max(0.0, foreign - 0.03)
+        score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - (foreign + 0.02 if foreign > 0.02 else 0.0)
         housed = any(f.heading and same_heading(card.heading, f.heading) for f in work.others)
         aside = not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title))
         out.append(replace(card, score=score - 0.10 * aside, aside=aside, housed=housed))
@@ -176,10 +188,12 @@ def _card_bonus(wanted: Facet, card: Card) -> float:
 
 def _belongs_elsewhere(work: Drafting, sentence: str, row: list[float]) -> bool:
     """Whether a sentence fits another section clearly better than this one."""
+    if any(defines(f, sentence) for f in work.definitions):
+        return True
     if not work.others:
         return False
-    own = 0.60 * row[0] + _sentence_words(work.facet, sentence)
-    return max(0.60 * row[2 + i] + _sentence_words(f, sentence) for i, f in enumerate(work.others)) > own + 0.05
+    own = 0.60 * row[2] + _sentence_words(work.mine, sentence)
+    return max(0.60 * row[3 + i] + _sentence_words(f, sentence) for i, f in enumerate(work.others)) > own + 0.05
 
 
 def _trimmed(card: Card, values: list[float], foreign: list[bool]) -> tuple[Card, list[float]]:

@@ -269,12 +269,17 @@ def _weighted(wanted: frozenset[str], found: set[str], rarity: Mapping[str, floa
 
 
 def rivals(question: str, wanted: Facet, titles: Sequence[str] = ()) -> tuple[str, ...]:
-    """What else the question asks: a sentence that answers this better belongs to another section."""
+    """What else the question asks: a sentence that answers this better belongs to another section.
+
+    "What is X" is no rival: whatever is said of X is near it.
+    """
     if not wanted.english or wanted.item:
         return ()
     mine = {wanted.title.casefold(), wanted.query.casefold()}
     return tuple(
-        c.query for c in clauses(question, titles) if c.text.casefold() not in mine and c.query.casefold() not in mine
+        c.query
+        for c in clauses(question, titles)
+        if c.text.casefold() not in mine and c.query.casefold() not in mine and not _defined(c.query, "")
     )
 
 

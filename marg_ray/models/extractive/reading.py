@@ -158,7 +158,7 @@ def _groups(
         if len(path) > 1 and len(below) in _WALKED and heading_fit(wanted, path[-1]) >= 0.7:
             walked.update(below)
     fitting = [i for i in sorted(range(len(groups)), key=lambda i: -fits[i]) if fits[i] >= 0.7]
-    lead = [0] if groups and (wanted.defined or wanted.kind in _LEADING or wanted.kind is Kind.CONSEQUENCE) else []
+    lead = [0] if groups else []
     picked = list(dict.fromkeys([*lead, *fitting[: GROUPS // 2], *found]))[:GROUPS]
     return sorted({*picked, *sorted(walked)[:GROUPS]}), frozenset(walked)
 
