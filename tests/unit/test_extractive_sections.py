@@ -282,6 +282,20 @@ class TestDrafting:
         assert "**Harbour report**" in markdown
         assert "**Port survey**" in markdown
 
+    async def test_the_definition_stays_in_its_section(self) -> None:
+        doc = document(
+            "# Barrage\nA barrage is a dam across an estuary.\nA barrage is made by closing a river with stone."
+        )
+        question = "What is a barrage and how is it made?"
+        evidence = cards(
+            doc, ["A barrage is a dam across an estuary.", "A barrage is made by closing a river with stone."]
+        )
+        markdown = await draft(
+            draft_task("How is a barrage made?", evidence, question, other_sections=("What is a barrage?",))
+        )
+        assert "closing a river" in markdown
+        assert "across an estuary" not in markdown
+
     async def test_the_definition_comes_first(self) -> None:
         doc = document("# Barrage\nMany birds live at a barrage in winter. A barrage is a dam across an estuary.")
         evidence = cards(doc, ["Many birds live at a barrage in winter.", "A barrage is a dam across an estuary."])

@@ -29,7 +29,7 @@ class Card:
     items: int = 0  # so many sentences at the end are items of a list
     score: float = 0.0
     published: str = ""
-    housed: bool = False  # its heading has a section of its own
+    housed: bool = False  # another section is about just this
     aside: bool = False  # on the subject, but neither words nor heading answer what is asked
     relevance: float = 0.0
 

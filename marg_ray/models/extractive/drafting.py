@@ -157,6 +157,7 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - (foreign + 0.02 if foreign > 0.02 else 0.0)
         housed = any(f.heading and same_heading(card.heading, f.heading) for f in work.others)
+        housed = housed or any(all(defines(f, s) for s in card.sentences) for f in work.definitions)
         aside = not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title))
         out.append(replace(card, score=score - 0.10 * aside, aside=aside, housed=housed))
     return out
