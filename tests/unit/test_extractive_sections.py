@@ -282,6 +282,16 @@ class TestDrafting:
         assert "**Harbour report**" in markdown
         assert "**Port survey**" in markdown
 
+    async def test_the_source_s_own_marks_are_not_ours(self) -> None:
+        doc = document(
+            "# Barrage\nA barrage is a dam across an estuary.[7] It changes the tides of the bay.[citation needed]"
+        )
+        question = "What is a barrage?"
+        markdown = await draft(draft_task(question, cards(doc, [doc.text.partition("\n\n")[2]]), question))
+        assert "[7]" not in markdown
+        assert "citation" not in markdown
+        assert markdown.startswith("A barrage is a dam across an estuary. [1]")
+
     async def test_the_definition_stays_in_its_section(self) -> None:
         doc = document(
             "# Barrage\nA barrage is a dam across an estuary.\nA barrage is made by closing a river with stone."
@@ -320,11 +330,14 @@ class TestDrafting:
         assert "254 MW [2] |" in markdown
 
     async def test_a_list_is_printed_as_one(self) -> None:
-        doc = document("# Barrages\nTo build a barrage, take these steps:\n- Close the estuary.\n- Open the gates.")
+        doc = document(
+            "# Barrages\nTo build a barrage, take these steps:\n- Close the estuary.\n"
+            "- Open the gates. Wait for the tide."
+        )
         question = "How do I build a barrage?"
-        quote = "To build a barrage, take these steps:\n\nClose the estuary.\n\nOpen the gates."
+        quote = "To build a barrage, take these steps:\n\nClose the estuary.\n\nOpen the gates. Wait for the tide."
         markdown = await draft(draft_task(question, cards(doc, [quote]), question))
-        assert markdown.endswith("- Close the estuary. [1]\n- Open the gates. [1]")
+        assert markdown.endswith("- Close the estuary. [1]\n- Open the gates. [1] Wait for the tide. [1]")
 
     async def test_within_its_words(self) -> None:
         sentences = [

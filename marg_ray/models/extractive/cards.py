@@ -57,6 +57,19 @@ def plain_sentences(markdown: str) -> list[str]:
     return out
 
 
+# What an encyclopaedia's editors put between the words: its own reference marks would read as ours.
+_MARKS = re.compile(
+    r"\s*[\[［](?:\d{1,3}(?:\s*[,–-]\s*\d{1,3})*|[a-z]{1,2}|(?:note|nb|n|ref)\s?\d+|citation needed|update|"
+    r"when\?|who\?|which\?|by whom\?|needs update|clarification needed|according to whom\?|sic)[\]］]",
+    re.I,
+)
+
+
+def clean(text: str) -> str:
+    """White space as single spaces, the source's own reference marks taken out."""
+    return squeeze(_MARKS.sub("", text))
+
+
 def card_of(evidence: EvidenceCard, banned: frozenset[str]) -> Card:
     """Take a quotation apart; `banned` sentences are left out."""
     path = tuple(h for h in evidence.heading.split(" > ") if h)
@@ -64,15 +77,15 @@ def card_of(evidence: EvidenceCard, banned: frozenset[str]) -> Card:
         evidence.number, evidence.source_id, evidence.source_title, path, evidence.start, evidence.end, (),
         published=evidence.published, relevance=evidence.relevance,
     )  # fmt: skip
-    lines = [squeeze(x) for x in evidence.quote.split("\n") if x.strip()]
+    lines = [clean(x) for x in evidence.quote.split("\n") if x.strip()]
     if lines and all(_ROW.match(x) for x in lines):
         return replace(base, sentences=tuple(x for x in lines if x not in banned), rows=True)
     blocks = [b for b in re.split(r"\n\s*\n", evidence.quote) if b.strip()]
     label = ""
     if len(blocks) > 1 and _is_label(blocks[0]):
-        label, blocks = squeeze(blocks[0]), blocks[1:]
+        label, blocks = clean(blocks[0]), blocks[1:]
     if len(blocks) > 1 and blocks[0].rstrip().endswith(":"):
-        head, *rest = [squeeze(b) for b in blocks]
+        head, *rest = [clean(b) for b in blocks]
         return replace(base, sentences=(*_sentences(head), *rest), items=len(rest), label=label)
     sentences = [s for b in blocks for s in _sentences(b)]
     return replace(base, sentences=_without(sentences, banned), label=label)
@@ -85,7 +98,7 @@ def _is_label(block: str) -> bool:
 
 
 def _sentences(text: str) -> list[str]:
-    return [squeeze(text[a:b]) for a, b in sentence_spans(text)]
+    return [clean(text[a:b]) for a, b in sentence_spans(text)]
 
 
 def _without(sentences: list[str], banned: frozenset[str]) -> tuple[str, ...]:
@@ -104,4 +117,4 @@ def _without(sentences: list[str], banned: frozenset[str]) -> tuple[str, ...]:
 
 
 def bare_title(title: str) -> str:
-    return squeeze(re.sub(r"\s*\([^)]*\)\s*$", "", title))
+    return clean(re.sub(r"\s*\([^)]*\)\s*$", "", title))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from marg_ray.grounding.sentences import split_sentences
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.cards import Card, bare_title
 from marg_ray.models.extractive.facets import Facet, path_fit
@@ -117,18 +118,20 @@ def _listed(card: Card, label: str) -> str:
     intro = card.sentences[: len(card.sentences) - card.items]
     rest = card.sentences[len(intro) :]
     lead = " ".join(f"{s} [{card.number}]" for s in intro)
-    return f"{head}{lead}\n\n" + "\n".join(f"{_bullet(item)} [{card.number}]" for item in rest)
+    return f"{head}{lead}\n\n" + "\n".join(_bullet(item, card.number) for item in rest)
 
 
-def _bullet(item: str) -> str:
-    return item if re.match(r"\d+[.)]\s", item) else "- " + re.sub(r"^[-*•‣◦]\s+", "", item)
+def _bullet(item: str, number: int) -> str:
+    """One item of a list; where it has several sentences, each is marked."""
+    text = " ".join(f"{sentence} [{number}]" for sentence in split_sentences(item))
+    return text if re.match(r"\d+[.)]\s", text) else "- " + re.sub(r"^[-*•‣◦]\s+", "", text)
 
 
 def _rows(cards: list[Card], label: str) -> str:
     """Rows of one source as a table, or as a list where they do not fit one."""
     head = f"**{label}**\n\n" if label else ""
     rows = [(row, card.number) for card in cards for row in card.sentences]
-    return head + (_table(rows) or "\n".join(f"- {row} [{number}]" for row, number in rows))
+    return head + (_table(rows) or "\n".join(_bullet(row, number) for row, number in rows))
 
 
 def _table(rows: list[tuple[str, int]]) -> str:

@@ -341,7 +341,10 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
         if (
             not 2 <= items <= 9
             or count > LIST_WORDS
-            or any(rules.is_code(x.unit.text) or rules.is_pointer(x.unit.text) for x in candidates[first : last + 1])
+            or any(
+                rules.is_code(x.unit.text) or not rules.balanced(x.unit.text) or rules.is_pointer(x.unit.text)
+                for x in candidates[first : last + 1]
+            )
         ):
             continue
         best = sorted(scores[first : last + 1], reverse=True)[:2]
