@@ -15,10 +15,13 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unasked
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+if Path("~/.ray/auth_token").expanduser().exists() or "RAY_AUTH_TOKEN" in os.environ:
+    os.environ.setdefault("RAY_AUTH_MODE", "token")  # Ray looks for it by itself only with address="auto"
 
 import ray
 from ray.exceptions import RayTaskError
@@ -28,9 +31,10 @@ from marg_ray.actors.coordinator import Coordinator, Progress
 from marg_ray.actors.holder import this_process
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
+from marg_ray.errors import UsageError
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
 from marg_ray.records import Request, Role, Usage
-from marg_ray.seams import Begun, CallKey, Embedder, Ledger, Offload, Vectors
+from marg_ray.seams import Begun, CallKey, Embedder, Offload, Vectors
 from marg_ray.settings import Settings
 from marg_ray.store.protocol import CallRow, LogEntry, SessionRow, Store
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
@@ -46,8 +50,8 @@ T = TypeVar("T")
 RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
 CONCURRENCY = 1000  # calls an asynchronous actor has under way
 APPEARS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.05  # how long an actor is waited for that was to be created
-FIRST = (Role.RESEARCHER, Role.PLANNER)  # what a session needs at once; the others start while it searches
-LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
+LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)  # needed after the first search
+AGENTS = (Role.RESEARCHER, Role.PLANNER, *LATER)
 
 
 async def ask(ref: Any) -> Any:
@@ -62,30 +66,6 @@ async def ask(ref: Any) -> Any:
 
 
 # ---- seams over handles
-
-
-class RayEmbedder:
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
-
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        vectors: Vectors = await ask(self._actor.embed.remote(list(texts)))
-        return vectors
-
-
-class RayLedger:
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
-
-    async def begin(self, call: CallKey, estimate: Usage) -> Begun:
-        begun: Begun = await ask(self._actor.begin.remote(call, estimate))
-        return begun
-
-    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
-        await ask(self._actor.end.remote(call, result, usage))
-
-    async def failed(self, call: CallKey) -> None:
-        await ask(self._actor.failed.remote(call))
 
 
 class _Named:
@@ -109,6 +89,34 @@ class _Named:
     async def call(self, method: str, *args: Any) -> Any:
         actor = self._actor or await self.find()
         return await ask(getattr(actor, method).remote(*args))
+
+
+class RayEmbedder:
+    def __init__(self) -> None:
+        self._actor = _Named("embedder")
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors: Vectors = await self._actor.call("embed", list(texts))
+        return vectors
+
+
+class RayLedger:
+    def __init__(self) -> None:
+        self._actor = _Named("ledger")
+
+    async def begin(self, call: CallKey, estimate: Usage) -> Begun:
+        begun: Begun = await self._actor.call("begin", call, estimate)
+        return begun
+
+    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
+        await self._actor.call("end", call, result, usage)
+
+    async def failed(self, call: CallKey) -> None:
+        await self._actor.call("failed", call)
+
+    async def calls(self, session_id: str) -> list[CallRow]:
+        rows: list[CallRow] = await self._actor.call("calls", session_id)
+        return rows
 
 
 class RayWorkers:
@@ -151,7 +159,7 @@ class RayDispatch:
     """Takes a task to the actor of its role."""
 
     def __init__(self) -> None:
-        self._agents = {role: _Named(f"agent:{role}") for role in (*FIRST, *LATER)}
+        self._agents = {role: _Named(f"agent:{role}") for role in AGENTS}
 
     async def __call__(self, task: Task) -> Message:
         message: Message = await self._agents[task.role].call("handle", task)
@@ -198,8 +206,8 @@ class LedgerActor(LedgerBook):
 class WorkerActor:
     """Searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
 
-    async def __init__(self, settings: Settings, choice: Choice, embedder: Any, ledger: Any) -> None:  # type: ignore[misc]
-        self._units = _assembly(settings, choice, embedder, ledger).units()
+    async def __init__(self, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
+        self._units = _assembly(settings, choice).units()
 
     async def search(self, task: SearchTask) -> SearchDone:
         return await self._units.search(task)
@@ -214,12 +222,10 @@ class WorkerActor:
 class AgentActor:
     """An agent of one role, shared by all sessions."""
 
-    async def __init__(  # type: ignore[misc]
-        self, role: Role, settings: Settings, choice: Choice, embedder: Any, ledger: Any
-    ) -> None:
+    async def __init__(self, role: Role, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
         self._store: Store | None = None
         self._url = Places(settings.home).store_url
-        assembly = _assembly(settings, choice, embedder, ledger)
+        assembly = _assembly(settings, choice)
         self._agent: Agent = assembly.agent(role, RayWorkers(settings.runtime.workers), self._read_log)
 
     async def handle(self, task: Task) -> Message:
@@ -244,14 +250,8 @@ async def _store(url: str) -> Store:
     return await SqlStore.open(url)
 
 
-def _assembly(settings: Settings, choice: Choice, embedder: Any, ledger: Any) -> Assembly:
-    return Assembly(
-        settings=settings,
-        choice=choice,
-        embedder=RayEmbedder(embedder),
-        ledger=RayLedger(ledger),
-        offload=ray_offload,
-    )
+def _assembly(settings: Settings, choice: Choice) -> Assembly:
+    return Assembly(settings=settings, choice=choice, embedder=RayEmbedder(), ledger=RayLedger(), offload=ray_offload)
 
 
 # ---- the front end's handle
@@ -260,53 +260,55 @@ def _assembly(settings: Settings, choice: Choice, embedder: Any, ledger: Any) ->
 class Runtime:
     """A running set of actors. `Runtime.start` brings it up here, or attaches to the Ray that is running."""
 
-    def __init__(self, settings: Settings, choice: Choice, actors: dict[str, Any]) -> None:
-        self.settings, self.choice, self._actors = settings, choice, actors
-        self.embedder: Embedder = RayEmbedder(actors["embedder"])
-        self.ledger: Ledger = RayLedger(actors["ledger"])
+    def __init__(self, settings: Settings, choice: Choice) -> None:
+        self.settings, self.choice, self._left = settings, choice, threading.Event()
+        self._later = _create(settings, choice, self._left)
+        self._later.start()
+        self.embedder: Embedder = RayEmbedder()
+        self.ledger = RayLedger()
         self.offload: Offload = ray_offload
         self.places = Places(settings.home)
-        self._coordinators = [actors[f"coordinator:{n}"] for n in range(settings.runtime.coordinators)]
+        self._coordinators = [_Named(f"coordinator:{n}") for n in range(settings.runtime.coordinators)]
 
     @classmethod
     def start(cls, settings: Settings, choice: Choice) -> Runtime:
         connect(settings)
-        return cls(settings, choice, _create(settings, choice))
+        return cls(settings, choice)
 
     async def submit(self, session_id: str, request: Request) -> None:
         """Start a session (or go on with it, if it exists)."""
-        await ask(self._shard(session_id).submit.remote(session_id, request))
+        await self._shard(session_id).call("submit", session_id, request)
 
     async def resume(self, session_id: str) -> str:
-        status: str = await ask(self._shard(session_id).resume.remote(session_id))
+        status: str = await self._shard(session_id).call("resume", session_id)
         return status
 
     async def cancel(self, session_id: str) -> str:
-        status: str = await ask(self._shard(session_id).cancel.remote(session_id))
+        status: str = await self._shard(session_id).call("cancel", session_id)
         return status
 
     async def deliver(self, session_id: str, message: Message) -> None:
-        await ask(self._shard(session_id).deliver.remote(session_id, message))
+        await self._shard(session_id).call("deliver", session_id, message)
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
         """New log entries above `after`; waits up to `wait_s` seconds for one."""
-        progress: Progress = await ask(self._shard(session_id).progress.remote(session_id, after, wait_s))
+        progress: Progress = await self._shard(session_id).call("progress", session_id, after, wait_s)
         return progress
 
     async def sessions(self, limit: int = 100) -> list[SessionRow]:
-        rows: list[SessionRow] = await ask(self._coordinators[0].sessions.remote(limit))
+        rows: list[SessionRow] = await self._coordinators[0].call("sessions", limit)
         return rows
 
     async def calls(self, session_id: str) -> list[CallRow]:
-        rows: list[CallRow] = await ask(self._actors["ledger"].calls.remote(session_id))
-        return rows
+        return await self.ledger.calls(session_id)
 
-    def _shard(self, session_id: str) -> Any:
+    def _shard(self, session_id: str) -> _Named:
         return self._coordinators[zlib.crc32(session_id.encode()) % len(self._coordinators)]
 
-    @staticmethod
-    def close() -> None:
-        """Leave Ray; a Ray that was started here ends."""
+    def close(self) -> None:
+        """Leave Ray; a Ray that was started here ends. Actors that were not created yet, the next who comes creates."""
+        self._left.set()
+        self._later.join()
         if ray.is_initialized():
             ray.shutdown()
 
@@ -319,7 +321,13 @@ def connect(settings: Settings) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     _silence_raylet()
     if address:
-        ray.init(address=address, namespace=_namespace(settings), **quiet)
+        try:
+            ray.init(address=address, namespace=_namespace(settings), **quiet)
+        except (ConnectionError, RuntimeError, ValueError) as exc:
+            raise UsageError(
+                f"no Ray answers at {address}: {str(exc)[:200]}",
+                "check MARG_RUNTIME__RAY_ADDRESS; a cluster with token authentication wants RAY_AUTH_TOKEN",
+            ) from None
     else:
         # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
         os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "600000")
@@ -344,37 +352,47 @@ def _namespace(settings: Settings) -> str:
     return "marg-" + hashlib.sha256(str(settings.home).encode()).hexdigest()[:8]
 
 
-def _create(settings: Settings, choice: Choice) -> dict[str, Any]:
+def _create(settings: Settings, choice: Choice, left: threading.Event) -> threading.Thread:
     """Create the actors, or find those that are there; nothing is waited for.
 
-    What the first task needs starts first. The rest follows when the embedding model has loaded, so that a dozen
-    processes that import their libraries do not compete with it for the cores.
+    A dozen processes that import their libraries at once would keep each other from the cores. So they start in the
+    order in which a session needs them: coordinator and researcher at once; when the coordinator is up, what a search
+    needs; when the embedding model has loaded, the rest. The thread that is returned sees to it, until `left` is set.
     """
     url = Places(settings.home).store_url
     settings.home.mkdir(parents=True, exist_ok=True)
-    actors: dict[str, Any] = {}
 
     def actor(name: str, cls: type, *args: Any) -> Any:
         options = {"name": name, "lifetime": "detached", "get_if_exists": True, "max_concurrency": CONCURRENCY}
-        actors[name] = ray.remote(cls).options(**options, **RESTARTS).remote(*args)
-        return actors[name]
+        return ray.remote(cls).options(**options, **RESTARTS).remote(*args)
+
+    def agents(*roles: Role) -> None:
+        for role in roles:
+            actor(f"agent:{role}", AgentActor, role, settings, choice)
+
+    def done(ref: Any) -> bool:
+        while not left.is_set():
+            if ray.wait([ref], timeout=0.1)[0]:
+                return True
+        return False
 
     holder = settings.runtime.ray_address or this_process()
-    for n in range(settings.runtime.coordinators):
-        actor(f"coordinator:{n}", CoordinatorActor, url, holder, settings.runtime.lease_s)
-    ledger, embedder = actor("ledger", LedgerActor, url), actor("embedder", EmbedderActor)
-    parts = (settings, choice, embedder, ledger)
-    actor("worker:0", WorkerActor, *parts)
-    for role in FIRST:
-        actor(f"agent:{role}", AgentActor, role, *parts)
+    lease_s = settings.runtime.lease_s
+    coordinators = [
+        actor(f"coordinator:{n}", CoordinatorActor, url, holder, lease_s) for n in range(settings.runtime.coordinators)
+    ]
+    agents(Role.RESEARCHER)
 
     def later() -> None:
-        with contextlib.suppress(Exception):  # Ray was left meanwhile: whoever comes next creates what is missing
-            ray.get(embedder.embed.remote(["ready"]))
+        if not done(coordinators[0].sessions.remote(1)):
+            return
+        embedder = actor("embedder", EmbedderActor)
+        actor("worker:0", WorkerActor, settings, choice)
+        actor("ledger", LedgerActor, url)
+        agents(Role.PLANNER)
+        if done(embedder.embed.remote(["ready"])):
             for n in range(1, settings.runtime.workers):
-                actor(f"worker:{n}", WorkerActor, *parts)
-            for role in LATER:
-                actor(f"agent:{role}", AgentActor, role, *parts)
+                actor(f"worker:{n}", WorkerActor, settings, choice)
+            agents(*LATER)
 
-    threading.Thread(target=later, daemon=True, name="marg-later").start()
-    return actors
+    return threading.Thread(target=later, daemon=True, name="marg-later")
