@@ -37,7 +37,7 @@ from marg_ray.models.tasks import (
 from marg_ray.records import Depth, Hit
 from marg_ray.seams import Embedder, in_thread
 from marg_ray.settings import LibrarySettings
-from marg_ray.sources.library import Library
+from marg_ray.sources.library.library import Library
 from marg_ray.sources.parse import parse
 
 WORDS = {Depth.OVERVIEW: 250, Depth.STANDARD: 350, Depth.DEEP: 400}

@@ -25,7 +25,8 @@ import yaml
 from marg_ray.models.embeddings import MiniLM
 from marg_ray.records import Zone
 from marg_ray.settings import LibrarySettings
-from marg_ray.sources.library import Library, Progress
+from marg_ray.sources.library.library import Library
+from marg_ray.sources.library.refresh import Progress
 from marg_ray.sources.parse import parse
 
 QUESTIONS = Path(__file__).parent / "data" / "refusal.yaml"

@@ -27,7 +27,7 @@ RAY_ALONE = """
 import os, time
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 import ray, logging
-ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, object_store_memory=256 * 2**20)
+ray.init(log_to_driver=False, logging_level=logging.ERROR, **{options!r})
 print("AT", time.time())
 """
 
@@ -93,7 +93,8 @@ def main() -> None:
         helps = [help_seconds(env) for _ in range(5)]
         print(json.dumps({"marg --help": round(statistics.median(helps), 3)}), flush=True)
         for n in range(args.rounds):
-            alone, _ = seconds_until(RAY_ALONE, env)
+            options: dict[str, object] = {"include_dashboard": False, "object_store_memory": 256 * 2**20}
+            alone, _ = seconds_until(RAY_ALONE.format(options=options), env)
             first, started = seconds_until(code, env)
             figures = {
                 "round": n + 1,
@@ -107,13 +108,10 @@ def main() -> None:
             env["MARG_RUNTIME__RAY_ADDRESS"] = address
             seconds_until(code, env)  # creates the actors
             for n in range(args.rounds):
+                alone, _ = seconds_until(RAY_ALONE.format(options={"address": "auto"}), env)
                 first, started = seconds_until(code, env)
-                print(
-                    json.dumps(
-                        {"round": n + 1, "attached, first task": round(first, 2), "connected": round(started, 2)}
-                    ),
-                    flush=True,
-                )
+                figures = {"attached, ray alone": alone, "connected": started, "first task": first}
+                print(json.dumps({"round": n + 1} | {k: round(v, 2) for k, v in figures.items()}), flush=True)
 
 
 if __name__ == "__main__":

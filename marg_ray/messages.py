@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from marg_ray.records import (
     Analysis,
@@ -164,4 +164,4 @@ Message: TypeAlias = (
 )
 """What code matches on. Kept bare, so that `get_args(Message)` lists the members."""
 WireMessage: TypeAlias = Annotated[Message, Field(discriminator="kind")]
-MESSAGES: TypeAdapter[Message] = TypeAdapter(WireMessage)
+MESSAGES: TypeAdapter[Message] = TypeAdapter(WireMessage, config=ConfigDict(defer_build=True))

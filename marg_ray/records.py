@@ -21,7 +21,7 @@ from marg_ray.kinds import Zone as Zone
 
 
 class Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class OutlineEntry(Record):

@@ -14,7 +14,7 @@ SHARED = Path(os.environ.get("MARG_SHARED") or ROOT.parent / "shared")
 CASES = SHARED / "cases" / "files"
 DATA = SHARED / "data"
 
-needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the failure cases and data sets are not beside the project")
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the cases and data sets are not beside the project")
 
 
 def case_file(case: str, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -14,8 +15,6 @@ from urllib.parse import urlsplit
 from marg_ray.errors import UsageError
 from marg_ray.models.client import ModelClient
 from marg_ray.models.endpoints import PROVIDERS, is_local, ollama_base, resolve
-from marg_ray.models.openai_api import OpenAIModel
-from marg_ray.models.wrappers import FallbackModel, TieredModel
 from marg_ray.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -40,6 +39,8 @@ class Choice:
 
 async def get_json(url: str, seconds: float) -> Any:
     """The JSON at `url`, or None if none came in time. Redirects are not followed."""
+    if not await _listens(url, seconds):  # mostly nothing does, and the HTTP client takes 0.2 s to load
+        return None
     import aiohttp
 
     try:
@@ -48,6 +49,18 @@ async def get_json(url: str, seconds: float) -> Any:
             return await reply.json(content_type=None) if reply.status == 200 else None
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
         return None
+
+
+async def _listens(url: str, seconds: float) -> bool:
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(seconds):
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            _, writer = await asyncio.open_connection(parts.hostname, port)
+    except (OSError, ValueError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 def has_gpu() -> bool:
@@ -128,6 +141,9 @@ def build_model(
     Raises:
         UsageError: a spec names no known provider or model, or its key is missing.
     """
+    from marg_ray.models.openai_api import OpenAIModel
+    from marg_ray.models.wrappers import FallbackModel, TieredModel
+
     env = os.environ if env is None else env
     made: dict[str, ModelClient] = {}
 

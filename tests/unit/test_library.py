@@ -13,8 +13,9 @@ from marg_ray.grounding.snapshots import Document
 from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.records import SourceKind, Zone
 from marg_ray.settings import LibrarySettings
-from marg_ray.sources.library import Library, Progress
 from marg_ray.sources.library.catalog import Entry, without_copies
+from marg_ray.sources.library.library import Library
+from marg_ray.sources.library.refresh import Progress
 from marg_ray.sources.parse import parse
 
 Open = Callable[..., Awaitable[Library]]
