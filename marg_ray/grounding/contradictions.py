@@ -18,6 +18,8 @@ from marg_ray.records import Contradiction, ContradictionSide, Evidence, Source
 
 _SHARED_WORDS = 2  # at least, besides names
 _OVERLAP = 0.75  # of the words of the shorter statement
+_LONGEST_SUBJECT = 160  # characters
+_ROUNDED = 0.06  # relative difference that rounding and "about" explain; 500 for 540 is another figure
 
 
 def find_contradictions(evidence: Sequence[Evidence], sources: Mapping[str, Source]) -> tuple[Contradiction, ...]:
@@ -75,11 +77,11 @@ def _same_words(one: Statement, other: Statement) -> bool:
 def _differ(one: Quantity | Date, other: Quantity | Date) -> bool:
     if isinstance(one, Date) or isinstance(other, Date):
         return isinstance(one, Date) and isinstance(other, Date) and one.clashes(other)
-    if one.same_value(other) or one.rounds(other) or other.rounds(one):
-        return False
     a, b = one.values[-1], other.values[-1]
-    slack = 0.1 if one.approximate or other.approximate else 0.0
-    return abs(a - b) > slack * max(abs(a), abs(b))
+    apart = abs(a - b) / (max(abs(a), abs(b)) or 1.0)
+    if one.same_value(other) or ((one.rounds(other) or other.rounds(one)) and apart <= _ROUNDED):
+        return False
+    return apart > (_ROUNDED if one.approximate or other.approximate else 0.0)
 
 
 # ---- groups
@@ -98,8 +100,9 @@ def _groups(pairs: Sequence[tuple[Statement, Statement]]) -> list[list[Statement
 
 def _contradiction(group: Sequence[Statement], sources: Mapping[str, Source]) -> Contradiction:
     shared = frozenset.intersection(*(s.terms for s in group))
-    shortest = min(group, key=lambda s: len(s.order))
-    subject = " ".join(dict.fromkeys(w for w in shortest.order if stem(w) in shared))
+    shortest = min(group, key=lambda s: (not s.said, len(s.order)))
+    words_shared = " ".join(dict.fromkeys(w for w in shortest.order if stem(w) in shared))
+    subject = shortest.said if 0 < len(shortest.said) <= _LONGEST_SUBJECT else words_shared
     sides: dict[tuple[str, str], ContradictionSide] = {}
     for one in group:
         published = sources[one.source].published if one.source in sources else ""

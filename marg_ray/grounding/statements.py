@@ -65,6 +65,7 @@ class Statement:
     figure: Quantity | Date
     unit: str  # "date" of a date
     terms: frozenset[str]
+    said: str  # the sentence with "…" for the figure; empty for a table's cell
     order: tuple[str, ...]  # the words of `terms` as they stand, for the subject shown to a reader
     names: frozenset[str]
     years: frozenset[int]
@@ -136,6 +137,7 @@ def _statement(
         evidence=evidence.id,
         source=evidence.source,
         value=f"{_sign(before)}{figure.text.strip()}",
+        said="" if key else " ".join(f"{before.rstrip(' $€£¥₹')} … {after}".split()).rstrip(" .;,"),
         figure=figure,
         unit=unit,
         terms=frozenset(stems),
