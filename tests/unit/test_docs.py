@@ -129,3 +129,128 @@ def test_the_licence_is_the_declared_one() -> None:
     assert project["license"] == "Apache-2.0"
     assert "Apache License\n                           Version 2.0, January 2004" in licence
     assert "END OF TERMS AND CONDITIONS" in licence
+
+
+def code_of(page: str, language: str) -> list[str]:
+    found = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
+    return [code for lang, code in found if lang == language]
+
+
+def examples_that_assert() -> list[object]:
+    return [p for p in blocks("python") if "assert " in p.values[1]]  # type: ignore[attr-defined]
+
+
+def test_there_are_examples_that_run() -> None:
+    assert len(examples_that_assert()) >= 2
+
+
+@pytest.mark.parametrize(("language", "code"), examples_that_assert())
+def test_examples_that_assert_something_run(language: str, code: str) -> None:
+    exec(compile(code, "<documentation>", "exec"), {"__name__": "documentation"})
+
+
+def test_names_in_python_examples_exist() -> None:
+    """Examples that need Ray are not run here, but what they import is there and takes the arguments that are given."""
+    import importlib
+    import inspect
+
+    from marg_ray.client import Marg
+
+    options = set(inspect.signature(Marg.research).parameters)
+    calls = 0
+    for page in PAGES:
+        for code in code_of(str(page.relative_to(ROOT)), "python"):
+            for node in ast.walk(ast.parse(code)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("marg_ray"):
+                    module = importlib.import_module(node.module or "")
+                    assert [n.name for n in node.names if not hasattr(module, n.name)] == []
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in ("marg.research", "research"):
+                    calls += 1
+                    assert {k.arg for k in node.keywords} <= options, page.name
+    assert calls >= 2
+
+
+def test_the_python_page_lists_every_option() -> None:
+    import inspect
+
+    from marg_ray.client import Marg
+
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(inspect.signature(Marg.research).parameters) - {"self", "question"} <= listed
+
+
+def commands() -> dict[str, set[str]]:
+    """The flags of every command."""
+    import typer
+
+    from marg_ray.cli import app
+
+    group = typer.main.get_command(app)
+    assert hasattr(group, "commands")
+    return {
+        name: {flag for p in command.params for flag in (*p.opts, *p.secondary_opts)} | {"--help"}
+        for name, command in group.commands.items()
+    }
+
+
+def test_the_readme_lists_every_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `marg (\w+)", readme, re.M)) == set(commands())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_flags_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    known = commands()
+    all_flags = set().union(*known.values())
+    for line in re.findall(r"(?:`|^ *(?:\$ )?(?:\.venv/bin/)?)marg ([^\n`]+)", text, re.M):
+        name, _, rest = line.split("#")[0].partition(" ")
+        if name.startswith("-"):  # `marg --help`
+            continue
+        assert name in known, f"{page.name}: marg {line}"
+        given = re.findall(r"(?<!\S)--?[a-z][a-z-]*", re.sub(r'"[^"]*"', "", rest))
+        assert set(given) <= known[name], f"{page.name}: marg {line}"
+    assert set(re.findall(r"`(--[a-z-]+)(?: [A-Z]+)?`", text)) <= all_flags, page.name
+
+
+def test_named_tests_exist() -> None:
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    there = set(re.findall(r"def (test_\w+)\(", tests))
+    named = {name for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    assert sorted(named - there) == []
+
+
+def test_every_row_of_the_failures_names_a_test() -> None:
+    page = (ROOT / "docs" / "failures.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")][2:]
+    assert [row for row in rows if not re.search(r"\| `test_\w+` \|$", row)] == []
+
+
+def test_the_excerpt_stands_in_the_library() -> None:
+    from marg_ray.sources.parse import parse
+
+    (excerpt,) = code_of("README.md", "markdown")
+    files = sorted((ROOT / "examples" / "library").iterdir())
+    texts = " ".join(" ".join(parse(f.read_bytes(), name=f.name).text.split()) for f in files)
+    body = excerpt.partition("## In brief")[2].partition("## References")[0]
+    paragraphs = [line for line in body.splitlines() if re.search(r"\[\d+\]$", line)]
+    assert len(paragraphs) >= 5
+    prose = [re.sub(r"^- | \[\d+\]$", "", p) for p in paragraphs if not p.startswith("- station:")]
+    sentences = [s for p in prose for s in re.split(r"(?<=[.])\s+(?=[A-Z])", p)]
+    assert [s for s in sentences if s not in texts] == []
+    assert [path for path in re.findall(r"`(examples/\S+)`", excerpt) if not (ROOT / path).exists()] == []
+
+
+def test_thresholds_in_the_documentation_are_those_of_the_code() -> None:
+    from marg_ray.grounding.verify import PARTIAL_FROM, SUPPORTED_FROM
+    from marg_ray.quality import THRESHOLDS
+    from marg_ray.state import MIN_COVERAGE
+
+    page = (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
+    for name, value in THRESHOLDS.model_dump().items():
+        assert f"{name} {value:.2f}".replace(" 0.", " .") in page
+    for value in (SUPPORTED_FROM, PARTIAL_FROM, MIN_COVERAGE):
+        assert f"{value:.2f}"[1:] in page
