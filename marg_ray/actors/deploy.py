@@ -15,13 +15,10 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing leaves the machine unasked
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-if Path("~/.ray/auth_token").expanduser().exists() or "RAY_AUTH_TOKEN" in os.environ:
-    os.environ.setdefault("RAY_AUTH_MODE", "token")  # Ray looks for it by itself only with address="auto"
 
 import ray
 from ray.exceptions import RayTaskError
@@ -321,6 +318,7 @@ def connect(settings: Settings) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     _silence_raylet()
     if address:
+        _use_token_at_hand()
         try:
             ray.init(address=address, namespace=_namespace(settings), **quiet)
         except (ConnectionError, RuntimeError, ValueError) as exc:
@@ -332,6 +330,15 @@ def connect(settings: Settings) -> None:
         # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
         os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "600000")
         ray.init(namespace=_namespace(settings), include_dashboard=False, object_store_memory=256 * 2**20, **quiet)
+
+
+def _use_token_at_hand() -> None:
+    """Authenticate with the machine's token where there is one: Ray looks for it by itself only at "auto"."""
+    with contextlib.suppress(ImportError, AttributeError):
+        from ray._private.authentication import authentication_token_setup as setup
+
+        logging.getLogger("ray").setLevel(logging.ERROR)
+        setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
 def _silence_raylet() -> None:
