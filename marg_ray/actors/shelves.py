@@ -4,18 +4,47 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from marg_ray.grounding.injection import cut_injections
 from marg_ray.grounding.snapshots import Snapshots
+from marg_ray.messages import SCOUT
+from marg_ray.records import Note
 from marg_ray.seams import Embedder, Offload
 from marg_ray.settings import LibrarySettings
 from marg_ray.sources.library.library import Library
 from marg_ray.sources.library.refresh import LibraryReport, Progress, no_progress
 from marg_ray.sources.parse import parse
-from marg_ray.sources.protocol import Searcher
+from marg_ray.sources.protocol import Found, Searcher
 from marg_ray.sources.provided import ProvidedText
 from marg_ray.tasks import SearchTask
+
+NAMED_FILES = 10  # unreadable files that a report names; of more it gives the number
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A searcher whose results carry notes, once in a run."""
+
+    searcher: Searcher
+    notes: tuple[Note, ...]
+
+    async def search(self, query: str, limit: int) -> Found:
+        found = await self.searcher.search(query, limit)
+        return replace(found, notes=(*found.notes, *self.notes))
+
+
+def unreadable(report: LibraryReport) -> tuple[Note, ...]:
+    """What a reader should know of files that gave no text."""
+    notes = [
+        Note(kind="unreadable_file", text=f"{Path(path).name} could not be read: {why}")
+        for path, why in report.failed[:NAMED_FILES]
+    ]
+    if len(report.failed) > NAMED_FILES:
+        more = len(report.failed) - NAMED_FILES
+        notes.append(Note(kind="unreadable_file", text=f"{more} more files could not be read"))
+    return tuple(notes)
 
 
 class LocalShelves:
@@ -38,18 +67,19 @@ class LocalShelves:
         found: list[Searcher] = []
         folders = task.request.sources.folders
         if folders:
-            found.append(await self._fresh_library(task.session_id, folders))
+            library, report = await self._fresh_library(task.session_id, folders)
+            found.append(Noted(library, unreadable(report)) if task.section == SCOUT else library)
         if task.request.provided:
             found.append(ProvidedText(self._snapshots, task.request.provided, self._embedder))
         return found
 
-    async def _fresh_library(self, session_id: str, folders: tuple[str, ...]) -> Library:
+    async def _fresh_library(self, session_id: str, folders: tuple[str, ...]) -> tuple[Library, LibraryReport]:
         library = await self.library(folders)
         key = (session_id, folders)
         if key not in self._fresh:
             self._fresh[key] = asyncio.ensure_future(self.refresh(library))
-        await asyncio.shield(self._fresh[key])  # one search that is cancelled does not stop the others' index
-        return library
+        # one search that is cancelled does not stop the others' index
+        return library, await asyncio.shield(self._fresh[key])
 
     async def library(self, folders: tuple[str, ...]) -> Library:
         if folders not in self._libraries:

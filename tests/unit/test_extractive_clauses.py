@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from marg_ray.models.extractive.clauses import Kind, as_title, clauses, items, kind_of, of_items, strip_lead, topic_of
+from marg_ray.models.extractive.clauses import Kind, as_title, clauses, kind_of, strip_lead, topic_of
+from marg_ray.models.extractive.enumerations import items, of_items
 
 FLOODS = "What caused the 2022 Pakistan floods, what damage did they do and how did the world respond?"
 
