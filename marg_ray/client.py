@@ -46,11 +46,11 @@ def make_request(
     *,
     docs: Sequence[Path | str] = (),
     depth: Depth | str = Depth.STANDARD,
-    web: bool = True,
+    web: bool | None = None,
     offline: bool = False,
     **fields: Any,
 ) -> Request:
-    """A checked request.
+    """A checked request. The web is searched by default only where no documents are given.
 
     Raises:
         UsageError: the question says nothing, a folder is missing, or nothing is left to search.
@@ -60,7 +60,8 @@ def make_request(
 
     folders = tuple(Path(d).expanduser().resolve() for d in docs)
     check_folders(folders)
-    sources = SourceChoice(folders=tuple(map(str, folders)), web=web and not offline, offline=offline)
+    wanted = not folders and not fields.get("provided") if web is None else web
+    sources = SourceChoice(folders=tuple(map(str, folders)), web=wanted and not offline, offline=offline)
     if not folders and not sources.web and not fields.get("provided"):
         raise UsageError("there is nothing to search: no documents, and no web", "give --docs FOLDER, or allow the web")
     try:
@@ -120,7 +121,7 @@ class Marg:
         *,
         docs: Sequence[Path | str] = (),
         depth: Depth | str = Depth.STANDARD,
-        web: bool = True,
+        web: bool | None = None,
         offline: bool | None = None,
         request_class: RequestClass | str | None = None,
         focus_areas: Sequence[str] = (),

@@ -17,6 +17,7 @@
     │   └── Unreadable          it came, but it is no document          422
     ├── BudgetExceeded          tokens, money, time or tasks are spent       exit 6
     ├── InsufficientEvidence    the sources do not answer               422, exit 4
+    ├── RuntimeUnavailable      Ray did not start or does not answer    503, exit 5
     ├── SessionHalted           stopped, and can be resumed             503, exit 5
     └── SessionCancelled        stopped by its owner                    409, exit 130
 
@@ -252,6 +253,28 @@ class InsufficientEvidence(MargError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class RuntimeUnavailable(MargError):
+    """Ray did not start here, or does not answer where it was said to be."""
+
+    http_status = 503
+    exit_code = 5
+    retryable = True
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(address, reason)
+        self.address, self.reason = address, reason
+
+    def __str__(self) -> str:
+        where = f"no Ray answers at {self.address}" if self.address else "Ray did not start on this machine"
+        return f"{where}: {self.reason}"
+
+    @property
+    def hint(self) -> str:
+        if not self.address:
+            return "a very busy machine is the usual cause: try again"
+        return "check MARG_RUNTIME__RAY_ADDRESS; a cluster with token authentication wants RAY_AUTH_TOKEN"
 
 
 class SessionHalted(MargError):

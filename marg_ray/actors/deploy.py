@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import json
 import logging
 import os
 import threading
@@ -28,7 +29,7 @@ from marg_ray.actors.coordinator import Coordinator, Progress
 from marg_ray.actors.holder import this_process
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
-from marg_ray.errors import UsageError
+from marg_ray.errors import RuntimeUnavailable
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
 from marg_ray.records import Request, Role, Usage
 from marg_ray.seams import Begun, CallKey, Embedder, Offload, Vectors
@@ -269,7 +270,7 @@ class Runtime:
 
     @classmethod
     def start(cls, settings: Settings, choice: Choice) -> Runtime:
-        connect(settings)
+        connect(settings, namespace_of(settings, choice))
         return cls(settings, choice)
 
     async def submit(self, session_id: str, request: Request) -> None:
@@ -310,26 +311,29 @@ class Runtime:
             ray.shutdown()
 
 
-def connect(settings: Settings) -> None:
-    """Attach to the Ray that is named in the settings, or start one on this machine."""
+def connect(settings: Settings, namespace: str) -> None:
+    """Attach to the Ray that is named in the settings, or start one on this machine.
+
+    Raises:
+        RuntimeUnavailable: it does not answer, or did not start.
+    """
     if ray.is_initialized():
         return
-    address = settings.runtime.ray_address or None
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    address = settings.runtime.ray_address
+    logging.getLogger("ray").setLevel(logging.ERROR)
     _silence_raylet()
+    options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": logging.ERROR}
     if address:
         _use_token_at_hand()
-        try:
-            ray.init(address=address, namespace=_namespace(settings), **quiet)
-        except (ConnectionError, RuntimeError, ValueError) as exc:
-            raise UsageError(
-                f"no Ray answers at {address}: {str(exc)[:200]}",
-                "check MARG_RUNTIME__RAY_ADDRESS; a cluster with token authentication wants RAY_AUTH_TOKEN",
-            ) from None
+        options["address"] = address
     else:
         # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
         os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "600000")
-        ray.init(namespace=_namespace(settings), include_dashboard=False, object_store_memory=256 * 2**20, **quiet)
+        options |= {"include_dashboard": False, "object_store_memory": 256 * 2**20}
+    try:
+        ray.init(**options)
+    except Exception as exc:  # Ray raises plain exceptions here
+        raise RuntimeUnavailable(address, " ".join(str(exc).split())[:300]) from None
 
 
 def _use_token_at_hand() -> None:
@@ -337,7 +341,6 @@ def _use_token_at_hand() -> None:
     with contextlib.suppress(ImportError, AttributeError):
         from ray._private.authentication import authentication_token_setup as setup
 
-        logging.getLogger("ray").setLevel(logging.ERROR)
         setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
 
 
@@ -355,8 +358,13 @@ def _silence_raylet() -> None:
         worker.print_to_stdstream = to_log
 
 
-def _namespace(settings: Settings) -> str:
-    return "marg-" + hashlib.sha256(str(settings.home).encode()).hexdigest()[:8]
+def namespace_of(settings: Settings, choice: Choice) -> str:
+    """Actors are shared by all who use the same state and the same models, and by nobody else.
+
+    So a session that must stay offline never meets actors that were made for a remote model.
+    """
+    shared = json.dumps([str(settings.home), choice.spec_fast, choice.spec_strong])
+    return "marg-" + hashlib.sha256(shared.encode()).hexdigest()[:12]
 
 
 def _create(settings: Settings, choice: Choice, left: threading.Event) -> threading.Thread:

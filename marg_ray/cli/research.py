@@ -72,8 +72,7 @@ def research(
         "strict": strict,
         "provided": _provided(text or [], settings.home),
     }
-    wants_web = (not docs and not text) if web is None else web
-    request: Request = make_request(question, docs=docs or (), depth=depth, web=wants_web, offline=offline, **fields)
+    request: Request = make_request(question, docs=docs or (), depth=depth, web=web, offline=offline, **fields)
     raise typer.Exit(run(settings, request, Output(files=tuple(out or ()), as_json=as_json, quiet=quiet)))
 
 

@@ -53,6 +53,7 @@ def cancel(session: Annotated[str, typer.Argument(help="A session's id, its begi
     from marg_ray.actors.coordinator import Coordinator
     from marg_ray.actors.holder import is_alive
     from marg_ray.cli.local import find_session, with_store
+    from marg_ray.client import Marg
     from marg_ray.messages import Message
     from marg_ray.settings import load
     from marg_ray.tasks import Task
@@ -62,7 +63,10 @@ def cancel(session: Annotated[str, typer.Argument(help="A session's id, its begi
     async def end(store: Store) -> str:
         session_id = await find_session(store, session)
         row = await store.session(session_id)
-        if settings.runtime.ray_address or (row.status == "running" and is_alive(row.holder)):
+        if settings.runtime.ray_address:
+            async with Marg(settings) as marg:
+                return f"{session_id}: {await marg.runtime.cancel(session_id)}"
+        if row.status == "running" and is_alive(row.holder):
             return ""
 
         async def nobody(task: Task) -> Message:

@@ -140,6 +140,9 @@ class _Watch:
         self.timeline.finish(self._closing(status, report, written))
         if self.output.as_json:
             self._print_json_end(status, report, error)
+        if error is None and self.state.report is None:
+            typer.echo(f"marg: session {self.session_id} waits for a decision", err=True)
+            return 0
         if error is None:
             assert self.state.report is not None
             return EXIT_CODES[self.state.report.status]

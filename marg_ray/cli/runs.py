@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,11 @@ def runs(
         return
     if not rows:
         typer.echo("no sessions yet: ask something with `marg research`", err=True)
+        return
+    if not sys.stdout.isatty():  # whole, for other programs
+        for row in rows:
+            question = " ".join(row.question.split())
+            typer.echo(f"{row.id}\t{row.created_at.astimezone():%Y-%m-%d %H:%M}\t{row.status}\t{question}")
         return
     from rich.console import Console
     from rich.table import Table
