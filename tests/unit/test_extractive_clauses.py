@@ -6,6 +6,8 @@ import pytest
 
 from marg_ray.models.extractive.clauses import Kind, as_title, clauses, kind_of, strip_lead, topic_of
 from marg_ray.models.extractive.enumerations import items, of_items
+from marg_ray.models.extractive.facets import names_item
+from marg_ray.models.extractive.words import short_title
 
 FLOODS = "What caused the 2022 Pakistan floods, what damage did they do and how did the world respond?"
 
@@ -158,3 +160,61 @@ def test_topic_is_the_longest_title_in_the_question() -> None:
     titles = ("Pakistan", "2022 Pakistan floods", "Floods")
     assert topic_of("What caused the 2022 Pakistan floods?", titles) == "the 2022 Pakistan floods"
     assert topic_of("How do I become a Debian developer?") == "Debian"
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("How do lagoons differ from barrages?", ("lagoons", "barrages")),
+        ("What is the difference between tidal lagoons and tidal barrages?", ("lagoons", "barrages")),
+        ("tidal stream versus tidal range", ("tidal stream", "tidal range")),
+        ("Compare tidal lagoons with barrages in cost", ("tidal lagoons", "barrages")),
+        ("What are the advantages of lagoons over barrages?", ("lagoons", "barrages")),
+        ("How does tidal power compare with offshore wind in cost and output?", ("tidal power", "offshore wind")),
+        ("How do ebb generation and flood generation differ?", ("ebb generation", "flood generation")),
+        ("Is tidal power cheaper than offshore wind?", ("tidal power", "offshore wind")),
+    ],
+)
+def test_comparisons(question: str, names: tuple[str, ...]) -> None:
+    found = items(question)
+    assert found
+    assert found.names == names
+    assert found.compared
+
+
+@pytest.mark.parametrize("question", ["Is it better than that?", "Why is tidal power more expensive than wind?"])
+def test_no_comparison_of_named_things(question: str) -> None:
+    assert items(question) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "item", "expected"),
+    [
+        ("No lagoon has been built.", "lagoons", True),
+        ("Lagoons leave the estuary open.", "lagoon", True),
+        ("Old batteries leak.", "battery", True),
+        ("A battery leaks.", "batteries", True),
+        ("It depends on tides.", "Depends", False),
+        ("The gasworks closed.", "gas", False),
+    ],
+)
+def test_a_thing_is_named_in_singular_and_plural(text: str, item: str, expected: bool) -> None:
+    assert names_item(text, item) is expected
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("La Rance: the first large tidal power station", "La Rance"),
+        ("Annapolis Royal and the tides of the Bay of Fundy", "Annapolis Royal"),
+        ("TIDAL POWER STATIONS OF THE WORLD: A SURVEY", "Tidal power stations of the world"),
+        ("OceanGate (company)", "OceanGate"),
+        ("Chapter 3. Submersibles", "Submersibles"),
+    ],
+)
+def test_short_titles(title: str, expected: str) -> None:
+    assert short_title(title) == expected
+
+
+def test_what_is_asked_of_a_topic_is_not_the_topic() -> None:
+    assert topic_of("What are the environmental effects of tidal power?") == "tidal power"

@@ -50,6 +50,52 @@ async def test_a_broad_question_gets_the_headings_of_its_article() -> None:
     assert found == ["Overview", "History", "Fleet of submersibles", "Implosion of Titan"]
 
 
+REVIEW = ScoutHit(
+    title="Environmental effects of tidal power: what has been observed",
+    headings=("Barrages change the basin", "La Rance", "Fish and turbines", "What is not known",
+              "Noise and the sea bed", "Taking energy out of the flow", "What reduces the harm"),
+    relevance=0.8,
+)  # fmt: skip
+RANCE = ScoutHit(title="La Rance: the first large station", headings=("How the dam was built",), relevance=0.7)
+
+
+async def test_a_document_titled_as_the_question_gives_its_headings() -> None:
+    found = await titles("What are the environmental effects of tidal power?", scout=(RANCE, REVIEW))
+    assert found[0] == "Overview"
+    assert len(found) == 6
+    assert set(found[1:]) <= set(REVIEW.headings)  # the document is not repeated in each
+    assert "La Rance" not in found  # it has a document of its own
+
+
+async def test_the_overview_still_asks_the_question() -> None:
+    idea = await plan("What are the environmental effects of tidal power?", scout=(REVIEW,))
+    assert idea.sections[0].title == "Overview"
+    assert "environmental effects" in idea.sections[0].queries[0]
+
+
+async def test_a_strange_document_is_named_by_its_short_title() -> None:
+    found = await titles("Tell me about dams and barrages", scout=(RANCE.model_copy(update={"relevance": 0.9}),))
+    assert not any("first large station" in t for t in found)
+
+
+@pytest.mark.parametrize(
+    ("snippet", "expected"),
+    [
+        ("A lagoon leaves the estuary open, a barrage closes it.", ["Comparison", "Lagoons", "Barrages"]),
+        ("A barrage closes an estuary.", ["Lagoons", "Barrages"]),
+    ],
+)
+async def test_compared_things_are_sections(snippet: str, expected: list[str]) -> None:
+    scout = (ScoutHit(title="Tidal plants", snippet=snippet, relevance=0.9),)
+    assert await titles("How do lagoons differ from barrages?", scout=scout) == expected
+
+
+async def test_rows_of_a_table_are_compared() -> None:
+    scout = (ScoutHit(title="stations.csv", snippet="station: Sihwa Lake; capacity: 254", relevance=0.9),)
+    found = await titles("How do La Rance and Sihwa Lake compare in capacity?", scout=scout)
+    assert found == ["Comparison", "La Rance", "Sihwa Lake"]
+
+
 async def test_headings_of_other_documents_carry_their_document() -> None:
     other = ScoutHit(title="Chapter 3. Submersibles", headings=("History of private submersibles",), relevance=0.9)
     found = await titles("history of private submersibles and their builders", scout=(other,))

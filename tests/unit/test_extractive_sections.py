@@ -329,6 +329,48 @@ class TestDrafting:
         assert "240 MW [1] |" in markdown
         assert "254 MW [2] |" in markdown
 
+    async def test_a_wide_table_keeps_what_is_asked(self) -> None:
+        rows = [
+            f"station: {name}; country: F; type: b; status: s; opened: 19{n}; ended: 20{n}; output (GWh): 5{n}; mode: e"
+            for n, name in enumerate(("Sihwa Lake", "La Rance"), 10)
+        ]
+        doc = document("# stations.csv\n" + "\n".join(f"~ {row}" for row in rows))
+        question = "How do La Rance and Sihwa Lake compare in output?"
+        task = draft_task("Comparison", cards(doc, ["\n".join(rows)]), question)
+        markdown = await draft(task)
+        header, _, first, second = markdown.splitlines()
+        assert header == "| station | country | type | status | opened | output (GWh) |"
+        assert first.startswith("| La Rance |")  # in the question's order
+        assert second == "| Sihwa Lake | F | b | s | 1910 | 510 [1] |"
+        assert "csv" not in markdown
+
+    async def test_sources_on_something_else_are_named(self) -> None:
+        one = document("# The Rance: a first station\nThe dam killed most fish and plants of the closed estuary.")
+        two = document("# Annapolis: tides\nThe turbine killed many fish, and the banks were damaged.")
+        evidence = (
+            *cards(one, ["The dam killed most fish and plants of the closed estuary."]),
+            *cards(two, ["The turbine killed many fish, and the banks were damaged."], 2),
+        )
+        question = "What are the environmental effects of tidal power?"
+        markdown = await draft(draft_task("Overview", evidence, question, queries=(question,)))
+        assert "**The Rance**\n\nThe dam killed" in markdown
+        assert "**Annapolis**\n\nThe turbine killed" in markdown
+
+    async def test_what_is_only_on_the_subject_stays_out(self) -> None:
+        doc = document(
+            "# Tidal power\nTidal power harms fish and mud flats of an estuary.\n"
+            "Tidal power won 122 MW in the three auctions of these years."
+        )
+        evidence = cards(
+            doc,
+            ["Tidal power harms fish and mud flats of an estuary.",
+             "Tidal power won 122 MW in the three auctions of these years."],
+        )  # fmt: skip
+        question = "What are the environmental effects of tidal power?"
+        markdown = await draft(draft_task("Overview", evidence, question, queries=(question,)))
+        assert "mud flats" in markdown
+        assert "auctions" not in markdown
+
     async def test_a_list_is_printed_as_one(self) -> None:
         doc = document(
             "# Barrages\nTo build a barrage, take these steps:\n- Close the estuary.\n"
@@ -407,6 +449,22 @@ class TestWhole:
         analysis = (await model().run(task, CALL)).output
         assert analysis.findings[0].evidence == [1]
         assert any("insurance" in u and "Not found" in u for u in analysis.unknowns)
+
+    async def test_a_word_s_family_answers_for_it(self) -> None:
+        doc = document("# Tides\nEnvironmental effects of tidal power on fish are small at this place.")
+        evidence = cards(doc, ["Environmental effects of tidal power on fish are small at this place."])
+        question = "What does tidal power do to the environment?"
+        task = AnalyseEvidence(question=question, language="en", hypotheses=(), evidence=evidence)
+        assert not any("Not found" in u for u in (await model().run(task, CALL)).output.unknowns)
+
+    async def test_the_summary_says_whose_effects(self) -> None:
+        text = "**La Rance**\n\nThe worst damage came from the construction of the dam itself. [1]"
+        task = SummariseReport(
+            question="What are the environmental effects of tidal power?",
+            language="en",
+            sections=(SectionText(id="s1", title="Overview", text=text),),
+        )
+        assert (await model().run(task, CALL)).output.markdown.startswith("- **La Rance:** The worst damage")
 
     @pytest.mark.parametrize(
         "query",

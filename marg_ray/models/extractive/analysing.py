@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.terms import stem, words
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import Kind, clauses, items, kind_of, of_items, strip_lead
+from marg_ray.models.extractive.clauses import Kind, clauses, kind_of, strip_lead
+from marg_ray.models.extractive.enumerations import items, of_items
 from marg_ray.models.extractive.facets import (
     Facet,
+    akin,
     answer_fit,
     facet,
     heading_fit,
@@ -119,9 +121,17 @@ def missing_words(question: str, text: str) -> tuple[str, ...]:
     for word in words(question):
         if kind_of(word) is not Kind.WHAT or (len(word) < 5 and word in question):
             continue  # "respond", "damage": what a clause asks for, in words that an answer need not use
-        if stem(word) in wanted and stem(word) not in have and word not in out and len(word) > 1:
+        if stem(word) in wanted and not _has(stem(word), have) and word not in out and len(word) > 1:
             out.append(word)
     return tuple(out)
+
+
+def _has(wanted: str, have: frozenset[str]) -> bool:
+    """Whether a stem, another word of its family (environment, environmental) or one that says the same occurs."""
+    if wanted in have or akin(frozenset({wanted})) & have:
+        return True
+    family = wanted[: max(5, len(wanted) - 4)]
+    return len(wanted) >= 5 and any(h.startswith(family) and (wanted in h or h in wanted) for h in have)
 
 
 def finish(work: Analysing, vectors: Vectors) -> AnalysisIdea:

@@ -109,7 +109,10 @@ _SYNONYMS = """fail failure collapse collapsed bankruptcy insolvency; die died d
     resigned resolved ceased; treat treated treatment therapy medication drug; cost price expense costs; duty duties
     responsible responsibility obligation; become apply join application; upgrade upgrading upgrades; move migrate
     propagate enter; buy bought acquired purchased; win won victory beat; invent invented developed discovered; change
-    changed amended revised; grow grew increase increased rise rose; fall fell decline declined decrease dropped; big
+    changed amended revised; environment environmental environmentally ecology ecological ecosystem ecosystems habitat
+    habitats wildlife species fish birds mammals plants plankton marine mud sediment silt silting salinity erosion
+    eroded pollution emissions biodiversity; output generation generates generated electricity energy;
+    grow grew increase increased rise rose; fall fell decline declined decrease dropped; big
     large size area; called named known"""
 SYNONYMS = tuple(frozenset(group.split()) for group in _SYNONYMS.split(";"))
 
@@ -121,15 +124,6 @@ class Clause:
     text: str
     query: str
     kind: Kind = Kind.WHAT
-
-
-@dataclass(frozen=True)
-class Items:
-    """An enumeration in a question, and the question with a place for one of them."""
-
-    names: tuple[str, ...]
-    pattern: str  # with "{}" where the enumeration stood
-    compared: bool = False
 
 
 _LEAD = re.compile(
@@ -159,7 +153,12 @@ _SPLIT = re.compile(
 )
 _RELATIVE = re.compile(r",\s+(?=(?:when|where|who|which)\b)", re.I)
 _PRONOUN = re.compile(r"\b(they|it|them|he|she|him|its|their|his|her)\b", re.I)
-_EACH = re.compile(r"\b(?:each|them|these|those|both|they|their|either)\b", re.I)
+SIDE_OF = re.compile(  # "the environmental effects of tidal power": tidal power is the topic, its effects are asked
+    r"(?:the\s+)?(?:[\w-]+\s+){0,3}?(?:effects?|impacts?|consequences|causes?|costs?|benefits|advantages|disadvantages|"
+    r"drawbacks|risks?|dangers?|problems?|uses|types|kinds|forms|prospects|limits|limitations|history|future)\s+(?:of|for)\s+"
+    r"(?:an?\s+|the\s+)?(.+)$",
+    re.I,
+)
 _ARTICLE = re.compile(r"\b(an?)\s+$", re.I)
 _DETERMINER = re.compile(r"\bthe\s+$", re.I)
 
@@ -179,6 +178,10 @@ def kind_of(clause: str) -> Kind:
     return Kind.WHAT
 
 
+def is_comparison(text: str) -> bool:
+    return any(pattern.search(text) for kind, pattern in _KINDS if kind is Kind.COMPARE)
+
+
 def topic_of(question: str, titles: Sequence[str] = ()) -> str:
     """What the question is about, as it is written there: the longest document title in it, else its longest name."""
     folded = question.casefold()
@@ -193,6 +196,8 @@ def topic_of(question: str, titles: Sequence[str] = ()) -> str:
     if not best:
         defined = re.match(r"(?:what|who)\s+(?:is|are|was|were)\s+(.+?)(?:\?|,|\band\b|$)", question, re.I)
         best = squeeze(defined.group(1)) if defined and len(defined.group(1).split()) <= 6 else ""
+        if side := SIDE_OF.match(best):
+            best = side.group(1)
     if not best:
         return ""
     at = question.find(best)
@@ -285,76 +290,18 @@ def as_title(clause: str) -> str:
     return text
 
 
-_NAME = r"[A-Z0-9][\w.+#'’-]*(?:\s+(?:of|the|for|de|la|von)?\s?[A-Z0-9][\w.+#'’-]*)*"
-_LIST = re.compile(
-    rf"((?:{_NAME})(?:\s*,\s*(?:the\s+)?(?:{_NAME}))*\s*,?\s+(?:and|or|&|versus|vs\.?|from|to|with|than)\s+(?:the\s+)?(?:{_NAME}))"
-)
-_PLAIN = r"(?:an?\s+|the\s+)?[\w.+#'’-]+(?:\s+[\w.+#'’-]+){0,2}?"
-_PLAIN_PAIR = re.compile(
-    rf"(?:between|compare|comparing|do|does|did|are|is)\s+({_PLAIN}(?:\s*,\s*{_PLAIN})*\s*,?\s+(?:and|or|with|to|from|versus|vs\.?)\s+{_PLAIN})"
-    rf"(?=\s+(?:in|on|for|of|when|with|under|differ|compare|used|as)\b|\s*[?.]|$)",
-    re.I,
-)
-_VERSUS = re.compile(rf"^({_PLAIN}\s+(?:versus|vs\.?)\s+{_PLAIN})(?=\s+(?:in|on|for|of)\b|\s*[?.:]|$)", re.I)
-_PLAIN_LIST = re.compile(
-    r"\b(?:on|of|for|about)\s+((?:[\w-]+(?:\s[\w-]+)?)(?:\s*,\s*(?:[\w-]+(?:\s[\w-]+)?))+\s*,?\s+and\s+(?:[\w-]+(?:\s[\w-]+)?))(?=\s*[?.]|$)"
-)
-_GLUE = re.compile(r"\s*,\s*(?:and\s+|or\s+)?(?:the\s+)?|\s+(?:and|or|&|versus|vs\.?|from|to|with|than)\s+", re.I)
-
-
-def items(question: str, titles: Sequence[str] = ()) -> Items | None:
-    """The things a question asks about one by one ("Depends, Recommends and Suggests"), where it does."""
-    text = strip_lead(question[:LONGEST])
-    if not is_english(text):
-        return None
-    compared = any(p.search(text) for k, p in _KINDS if k is Kind.COMPARE)
-    head = re.match(r"\w+\s+", text)  # "What", "Compare": its capital does not make it a name
-    offset = head.end() if head else 0
-    spans = [m.span(1) for m in _LIST.finditer(text, offset)]
-    if compared and not spans:
-        plain = _PLAIN_PAIR.search(text) or _VERSUS.search(text)
-        spans = [(plain.start(1), plain.end(1))] if plain else []
-    if not spans and (several := _PLAIN_LIST.search(text)):
-        spans = [(several.start(1), several.end(1))]
-    for start, end in sorted(spans, key=lambda s: s[0] - s[1]):
-        things = tuple(dict.fromkeys(squeeze(t) for t in _GLUE.split(text[start:end]) if t and t.strip()))
-        things = tuple(re.sub(r"^(?:an?|the)\s+", "", t, flags=re.I) for t in things)
-        if not 2 <= len(things) <= 8:
-            continue
-        if len(things) == 2 and not compared and not _titled(things, titles):
-            continue
-        return Items(things, squeeze(text[:start] + "{}" + text[end:]), compared)
-    return None
-
-
-def _titled(things: Sequence[str], titles: Sequence[str]) -> bool:
-    """Whether each is the title of a document of its own."""
-    bare = [squeeze(re.sub(r"\s*\([^)]*\)", "", t)).casefold() for t in titles]
-    return all(any(thing.casefold() in title for title in bare) for thing in things) and not any(
-        all(thing.casefold() in title for thing in things) for title in bare
-    )
-
-
-def of_items(clause: Clause, found: Items) -> bool:
-    """Whether a later clause asks the same of each item ("when should each be used?")."""
-    return bool(_EACH.search(clause.text)) and not any(n.casefold() in clause.text.casefold() for n in found.names)
-
-
-def with_item(pattern: str, name: str, compared: bool) -> str:
-    """The question asked of one item alone."""
-    if compared:
-        rest = re.sub(
-            r"\b(?:what|how|is|are|the|main|key|major|do|does|did|there|any|differences?|between|compare[sd]?|comparison|of|differ(?:s|ed)?|"
-            r"different|explain|with|from|each|other|versus|vs)\b|[?{}]",
-            " ",
-            pattern,
-            flags=re.I,
-        )
-        return squeeze(f"What is {name} {rest}")
-    return squeeze(pattern.replace("{}", name))
-
-
 __all__ = [
-    "CUES", "FACTOIDS", "HEADINGS", "SYNONYMS", "Clause", "Items", "Kind", "as_title", "clauses", "items",
-    "kind_of", "of_items", "strip_lead", "topic_of", "with_item",
-]  # fmt: skip
+    "CUES",
+    "FACTOIDS",
+    "HEADINGS",
+    "SIDE_OF",
+    "SYNONYMS",
+    "Clause",
+    "Kind",
+    "as_title",
+    "clauses",
+    "is_comparison",
+    "kind_of",
+    "strip_lead",
+    "topic_of",
+]

@@ -8,6 +8,7 @@ from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.cards import Card, bare_title, card_of, plain_sentences
 from marg_ray.models.extractive.clauses import Kind
 from marg_ray.models.extractive.facets import (
+    COMPARISON,
     Facet,
     answer_fit,
     contrast,
@@ -18,6 +19,7 @@ from marg_ray.models.extractive.facets import (
     same_heading,
     speaks_of,
     subject_fit,
+    title_fit,
     word_fit,
 )  # fmt: skip
 from marg_ray.models.extractive.printing import print_section, walked
@@ -33,10 +35,12 @@ from marg_ray.models.tasks import DraftSection, FreeText
 from marg_ray.seams import Vectors
 
 CARDS = 30  # that are worth an embedding
-FLOOR = 0.80  # of the mean of the best five
+FLOOR = 0.74  # of the mean of the best five
 ASIDE = 1.06  # of the floor, for a card that only speaks of the subject
 LENIENT = 0.85  # of the floor, for siblings under a heading that fits and while there is little text
 LEAST = 0.62  # of the best card's score
+OWN = 0.5
+_TOLD = frozenset({Kind.CAUSE, Kind.HOW, Kind.HOW_TO, Kind.RESPONSE})  # no row of a table answers these
 FACTOID_FLOOR = 0.88
 
 
@@ -59,10 +63,12 @@ def prepare(task: DraftSection) -> Drafting:
     banned = _banned(task)
     cards = [c for c in (card_of(e, banned) for e in task.evidence) if c.sentences]
     cards = _on_subject(cards, wanted)
+    if wanted.item and COMPARISON in task.other_sections:
+        cards = [c for c in cards if not (c.rows or _compares(c, wanted))] or cards  # stands in that section
     if len(cards) > CARDS:
         cards.sort(key=lambda c: -_by_words(wanted, c))
         cards = cards[:CARDS]
-    rivals = () if wanted.item else _others(task, wanted)
+    rivals = () if wanted.item or wanted.compared else _others(task, wanted)
     others = tuple(f for f in rivals if not f.defined)  # whatever is said of X is near "What is X"
     definitions = tuple(f for f in rivals if f.defined)
     mine = facet(
@@ -118,6 +124,11 @@ def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:
     ]  # fmt: skip
 
 
+def _compares(card: Card, wanted: Facet) -> bool:
+    names = (wanted.item, *wanted.siblings)
+    return len(card.sentences) == 1 and sum(names_item(card.text, n) for n in names) > 1
+
+
 def _by_words(wanted: Facet, card: Card) -> float:
     return _sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path, card.title)
 
@@ -158,7 +169,8 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - (foreign + 0.02 if foreign > 0.02 else 0.0)
         housed = any(f.heading and same_heading(card.heading, f.heading) for f in work.others)
         housed = housed or any(all(defines(f, s) for s in card.sentences) for f in work.definitions)
-        aside = not speaks_of(wanted, f"{card.label} {card.text}", path_fit(wanted, card.path, card.title))
+        place = max(path_fit(wanted, card.path, card.title), title_fit(wanted, card.title))
+        aside = not speaks_of(wanted, f"{card.label} {card.text}", place)
         out.append(replace(card, score=score - 0.10 * aside, aside=aside, housed=housed))
     return out
 
@@ -217,20 +229,25 @@ def _trimmed(card: Card, values: list[float], foreign: list[bool]) -> tuple[Card
 
 def _choose(cards: list[Card], work: Drafting) -> list[Card]:
     free = [c for c in cards if not c.housed] or cards
+    if not work.facet.compared:
+        told = work.facet.kind in _TOLD
+        free = [c for c in free if not ((c.aside and (work.facet.strict or c.rows)) or (told and c.rows))] or free
     ranked = sorted(free, key=lambda c: (-c.score, c.number))
     if not ranked:
         return []
     top = [c.score for c in ranked[:5]]
     norm = sum(top) / len(top)
     floor = (FACTOID_FLOOR if work.facet.factoid else FLOOR) * norm
+    if work.facet.heading and work.facet.document:
+        floor = OWN * norm  # all of it stands under the section's own heading
     siblings = walked(cards, work.facet)
     room = min(work.words, 160) if work.facet.factoid else work.words
     kept: list[Card] = []
     used = 0
     for card in ranked:
-        if kept and (used >= room or card.score < LEAST * ranked[0].score):
+        if kept and (used >= room or card.score < min(LEAST * ranked[0].score, floor)):
             break
-        lenient = (card.source, card.heading) in siblings or (used < room / 3 and not work.facet.factoid)
+        lenient = (card.source, card.heading) in siblings or (used < room / 2 and not work.facet.factoid)
         if kept and work.facet.factoid and work.facet.own and not work.facet.own & term_set(card.text):
             continue
         if kept and card.score < floor * (ASIDE if card.aside else LENIENT if lenient else 1.0):
@@ -262,8 +279,10 @@ def _ordered(cards: list[Card], wanted: Facet) -> list[Card]:
     for card in cards:
         best[card.source] = max(best.get(card.source, -1.0), card.score)
     ordered = sorted(cards, key=lambda c: (-best[c.source], c.source, c.start))
+    if wanted.compared:
+        return sorted(ordered, key=lambda c: not c.rows)  # the table of all comes first
     defining = [c for c in cards if c.label == wanted.item != "" or defines(wanted, c.text)]
     if wanted.factoid or defining:
         first = max(defining or cards, key=lambda c: c.score)
-        ordered = [first, *(c for c in ordered if c is not first)]
+        ordered.sort(key=lambda c: (c is not first, c.source != first.source))
     return ordered

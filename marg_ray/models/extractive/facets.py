@@ -12,14 +12,14 @@ from marg_ray.models.extractive.clauses import (
     CUES,
     FACTOIDS,
     HEADINGS,
+    SIDE_OF,
     SYNONYMS,
     Kind,
     clauses,
-    items,
     kind_of,
     topic_of,
-    with_item,
 )
+from marg_ray.models.extractive.enumerations import items, with_item
 from marg_ray.models.extractive.words import (
     asked_terms,
     contained,
@@ -39,7 +39,7 @@ _LOSS = re.compile(
 )
 _CAUSES = re.compile(
     r"\b(?:causes? (?:of|for|was|were)|caused by|cause was|attributed to|factors?|blamed|reasons?|stem(?:s|med) from|"
-    r"driven by|responsible for)\b",
+    r"driven by|responsible for|purpose|aims? (?:was|were|is)|in order to)\b",
     re.I,
 )
 _BECAUSE = re.compile(
@@ -51,6 +51,8 @@ _DATE = re.compile(
     r"\b(?:1[5-9]|20)\d\d\b|\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\s+\d"
 )
 _PLACE = re.compile(r"\b(?:in|at|near|from|of|to)\s+(?:the\s+)?[A-Z]\w+")
+
+_NAMED_KINDS = frozenset({Kind.CONSEQUENCE, Kind.RISK, Kind.RESPONSE, Kind.PREPARE})
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,12 @@ class Facet:
     document: str = ""  # ... of this source
     item: str = ""  # the section is about one thing of an enumeration, matched letter by letter
     siblings: tuple[str, ...] = ()  # the other things of the enumeration
+    compared: tuple[str, ...] = ()  # the section holds several things of the enumeration against each other
+
+    @property
+    def strict(self) -> bool:
+        """Whether the words of an answer are known well enough to leave out what has none of them."""
+        return bool(self.own) and (self.kind in _NAMED_KINDS or bool(akin(self.own)))
 
     @property
     def factoid(self) -> bool:
@@ -79,6 +87,7 @@ class Facet:
 
 
 OVERVIEW = "Overview"  # the section that says what the subject is
+COMPARISON = "Comparison"  # the section that speaks of several things of an enumeration at once
 
 
 def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequence[str] = ()) -> Facet:
@@ -93,18 +102,23 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
     item = next((n for n in (found.names if found else ()) if n.casefold() == bare.casefold()), "")
     if item and found and asked == [title]:
         asked = [with_item(found.pattern, item, found.compared)]
+    compared = found.names if found and bare == COMPARISON else ()
+    if compared and asked == [title]:
+        asked = [question]
     is_question = not document and (
-        bare == OVERVIEW or title.rstrip().endswith("?") or title.casefold().rstrip("?. ") in question.casefold()
+        bare in {OVERVIEW, COMPARISON}
+        or title.rstrip().endswith("?")
+        or title.casefold().rstrip("?. ") in question.casefold()
     )
     kind = (kind_of(asked[0]) if (is_question or item) else kind_of(bare)) if english else Kind.WHAT
     if kind is Kind.COMPARE and item:
         kind = Kind.WHAT
     text = asked[0] if (item or is_question) else f"{bare} {document}".strip()
     about = document or (topic_of(text, source_titles) if english else "")
-    topic = term_set(" ".join(names(question))) | term_set(about)
+    topic = term_set(" ".join((*names(question), *compared))) | term_set(about)
     cues = _stems(CUES.get(kind, ()))
     own = frozenset(asked_terms(f"{bare} {asked[0] if is_question else ''}")) - topic
-    cues = (cues | _akin(own) if english else cues) - topic - own
+    cues = (cues | akin(own) if english else cues) - topic - own
     apart = bool(own) or kind not in {Kind.WHAT, Kind.WHO}
     return Facet(
         title=title,
@@ -121,11 +135,12 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
         heading="" if is_question or item else bare,
         document=document,
         item=item,
+        compared=compared,
         siblings=tuple(n for n in (found.names if found else ()) if n != item) if item else (),
     )
 
 
-def _akin(own: frozenset[str]) -> frozenset[str]:
+def akin(own: frozenset[str]) -> frozenset[str]:
     """Stems that say the same as one of `own`."""
     groups = (_stems(g) for g in SYNONYMS)
     return frozenset[str]().union(*(g for g in groups if g & own))
@@ -144,7 +159,7 @@ def _defined(query: str, about: str) -> str:
     """The X of "what is X", "who was X", or of a bare "X"."""
     match = re.match(r"(?:what|who)\s+(?:is|are|was|were)\s+(?:an?\s+|the\s+)?(.{2,60}?)\s*\??$", query.strip(), re.I)
     if match:
-        return squeeze(match.group(1))
+        return "" if SIDE_OF.match(match.group(1)) else squeeze(match.group(1))
     bare = about.removeprefix("the ").removeprefix("a ").removeprefix("an ")
     return (
         bare
@@ -212,8 +227,14 @@ def heading_fit(facet_: Facet, heading: str) -> float:
     fit = _cover(facet_.own, heading) if facet_.english else 0.8 * contained(term_set(heading), facet_.own)
     pattern = HEADINGS.get(facet_.kind)
     if facet_.english and pattern and pattern.search(heading):
-        fit = max(fit, 0.8 if len(heading.split()) <= 4 else 0.6)
+        least = 0.8 if len(heading.split()) <= 4 else 0.6
+        fit = max(fit, 0.5 * least if akin(facet_.own) else least)  # "Results" says nothing of the environment
     return fit
+
+
+def title_fit(facet_: Facet, title: str) -> float:
+    """0.6, which is enough to speak of the facet, where a document's very title says what is asked; else 0."""
+    return 0.6 if facet_.own and contained(facet_.own, term_set(title)) >= 0.99 else 0.0
 
 
 def same_heading(a: str, b: str) -> bool:
@@ -243,9 +264,16 @@ def _cover(own: frozenset[str], heading: str) -> float:
 
 def names_item(text: str, item: str) -> bool:
     """Whether `text` names the item exactly: `Depends` is not "depends", and not "Pre-Depends"."""
-    flags = 0 if item[:1].isupper() or item.isupper() else re.I
-    ending = "" if item[:1].isupper() else "(?:s|es)?"
-    return bool(re.search(rf"(?<![\w-]){re.escape(item)}{ending}(?![\w]|-\w)", text, flags))
+    if item[:1].isupper() or item.isupper():
+        return bool(re.search(rf"(?<![\w-]){re.escape(item)}(?![\w]|-\w)", text))
+    return bool(re.search(rf"(?<![\w-]){any_number(item)}(?![\w]|-\w)", text, re.I))
+
+
+def any_number(item: str) -> str:
+    """A pattern for a thing's name in the singular and in the plural."""
+    if item.endswith(("ies", "y")) and len(item) > 4:
+        return re.escape(item.removesuffix("ies").removesuffix("y")) + "(?:y|ies)"
+    return re.escape(item[:-1] if re.search(r"[^su]s$", item) else item) + "(?:s|es)?"
 
 
 def word_fit(facet_: Facet, text: str, rarity: Mapping[str, float]) -> tuple[float, float, float]:

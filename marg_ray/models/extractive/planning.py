@@ -9,23 +9,21 @@ from marg_ray.models.extractive.clauses import (
     FACTOIDS,
     HEADINGS,
     Clause,
-    Items,
     Kind,
     as_title,
     clauses,
-    items,
     kind_of,
-    of_items,
     strip_lead,
     topic_of,
-    with_item,
-)  # fmt: skip
-from marg_ray.models.extractive.facets import OVERVIEW
+)
+from marg_ray.models.extractive.enumerations import Items, items, of_items, with_item
+from marg_ray.models.extractive.facets import COMPARISON, OVERVIEW, names_item
 from marg_ray.models.extractive.words import (
     FUNCTION_WORDS,
     asked_terms,
     contained,
     is_english,
+    short_title,
     squeeze,
     term_set,
     unnumbered,
@@ -35,7 +33,8 @@ from marg_ray.models.tasks import MakePlan, PlanIdea, ScoutHit, SectionIdea
 from marg_ray.records import Depth, RequestClass
 from marg_ray.seams import Vectors
 
-TARGET = {Depth.OVERVIEW: 3, Depth.STANDARD: 5, Depth.DEEP: 9}
+TARGET = {Depth.OVERVIEW: 3, Depth.STANDARD: 6, Depth.DEEP: 9}
+_OPEN = frozenset({Kind.WHAT, Kind.CONSEQUENCE, Kind.RISK, Kind.RESPONSE, Kind.HOW, Kind.CAUSE, Kind.MAKE})
 NEAR = 0.42  # cosine to the question from which a heading of another document is worth a section
 _EMPTY = re.compile(
     r"^(?:\d+[.\s]*)*(?:references?|see also|external links?|further reading|notes?|footnotes|bibliography|citations|"
@@ -45,6 +44,7 @@ _EMPTY = re.compile(
     r"discography|filmography|works cited|explanatory notes|abstract|overview)\W*$",
     re.I,
 )
+_TABLE = re.compile(r"\.(?:csv|tsv|xlsx?|ods)\b", re.I)
 _CLASSES: tuple[tuple[RequestClass, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.I))
     for name, pattern in (
@@ -75,6 +75,7 @@ class Offer:
     document: str
     order: int  # place among the offers of its document
     rank: int  # place of its document among the hits
+    strange: bool  # the document's title shares no word with the question
     own: bool  # the document is what the question is about
 
 
@@ -88,6 +89,7 @@ class Planning:
     hypotheses: tuple[str, ...]
     offers: tuple[Offer, ...]
     broad: bool  # the question asks for all there is on its subject
+    whole: bool  # one question and nothing else: with more sections, its own is an overview
     room: int  # sections that may be added from the offers
     texts: tuple[str, ...]
 
@@ -117,8 +119,8 @@ def prepare(task: MakePlan) -> Planning:
             SectionIdea(title=_cut(o.title), queries=list(o.queries[:5]) or _outline_queries(o.title, question, titles))
             for o in task.outline[:12]
         )
-        return Planning(_cut(title, 300), kind, given, hypotheses, (), False, 0, ())
-    sections = _from_question(parts, question, titles, english)
+        return Planning(_cut(title, 300), kind, given, hypotheses, (), False, False, 0, ())
+    sections = _from_question(parts, question, task.scout, english)
     sections += [
         SectionIdea(title=_cut(as_title(a)), queries=[_cut(f"{a} {topic_of(question, titles) or question}", 400)])
         for a in task.focus_areas if not any(a.casefold() in s.title.casefold() for s in sections)
@@ -129,12 +131,14 @@ def prepare(task: MakePlan) -> Planning:
     topic = topic_of(question, titles).casefold()
     offers = (
         ()
-        if single or any(s.title in (items(question, titles) or Items((), "")).names for s in sections)
+        if single or (english and items(question, titles) and len(sections) > 1)
         else _offers(task.scout, sections, topic, question)
     )
     several = len(parts) > 1 or len(sections) > 1
     room = max(0, target - len(sections)) if not several or task.depth is Depth.DEEP else 0
+    whole = english and len(parts) == 1 and len(sections) == 1
     broad = sections[0].title == OVERVIEW or (len(parts) == 1 and parts[0].kind is Kind.WHAT)
+    broad = broad or (whole and parts[0].kind in _OPEN and any(o.own for o in offers))
     if task.depth is not Depth.DEEP and not broad:
         room = min(room, 2)
     if parts[0].kind in FACTOIDS and task.depth is not Depth.DEEP:
@@ -143,7 +147,9 @@ def prepare(task: MakePlan) -> Planning:
         offers = tuple(o for o in offers if o.own)
     texts = (question, *(o.heading if o.own and not broad else f"{o.document}: {o.heading}" for o in offers))
     texts = texts if room and offers else ()
-    return Planning(_cut(title, 300), kind, tuple(sections), hypotheses, offers if texts else (), broad, room, texts)
+    return Planning(
+        _cut(title, 300), kind, tuple(sections), hypotheses, offers if texts else (), broad, whole, room, texts
+    )
 
 
 def finish(work: Planning, vectors: Vectors) -> PlanIdea:
@@ -152,7 +158,8 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
     if work.texts:
         cosines = [float(x) for x in vectors[1:] @ vectors[0]]
         ranked = sorted(
-            zip(work.offers, cosines, strict=True), key=lambda p: -(p[1] + 0.15 * p[0].own - 0.03 * p[0].rank)
+            zip(work.offers, cosines, strict=True),
+            key=lambda p: -(p[1] + 0.15 * p[0].own - 0.03 * p[0].rank - _behind(p[0])),
         )
         taken: list[Offer] = []
         for offer, cosine in ranked:
@@ -163,19 +170,33 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
             ) and not any(_alike(offer, t) for t in taken):
                 taken.append(offer)
         taken.sort(key=lambda o: (not o.own, o.rank, o.order))
+        if taken and work.whole:
+            sections[0] = sections[0].model_copy(update={"title": OVERVIEW})  # the report's title is the question
         sections += [_section_of(o, taken) for o in taken]
     return PlanIdea(
         title=work.title, request_class=work.request_class, sections=sections, hypotheses=list(work.hypotheses)
     )
 
 
-def _from_question(parts: tuple[Clause, ...], question: str, titles: list[str], english: bool) -> list[SectionIdea]:
+def _behind(offer: Offer) -> float:
+    """What nobody knows comes after what is known."""
+    return 0.10 * bool(
+        re.search(r"\b(?:not known|unknowns?|limitations|open questions|further research)\b", offer.heading, re.I)
+    )
+
+
+def _from_question(
+    parts: tuple[Clause, ...], question: str, scout: tuple[ScoutHit, ...], english: bool
+) -> list[SectionIdea]:
+    titles = [h.title for h in scout]
     sections: list[SectionIdea] = []
     found: Items | None = None
     for part in parts:
         here = items(part.text, titles) if english else None
         if here and not found:
             found = here
+            if here.compared and _compared_in(scout, here):
+                sections.append(SectionIdea(title=COMPARISON, queries=[_cut(part.text, 400)]))
             sections += [_item_section(n, here, parts) for n in here.names]
         elif found and of_items(part, found):
             continue  # asked of every item: a query of each item's section
@@ -203,7 +224,17 @@ def _item_section(name: str, found: Items, parts: tuple[Clause, ...]) -> Section
                     )
                 )
             )
-    return SectionIdea(title=_cut(name), queries=[_cut(q, 400) for q in queries[:5]])
+    title = name[0].upper() + name[1:] if name.islower() else name
+    return SectionIdea(title=_cut(title), queries=[_cut(q, 400) for q in queries[:5]])
+
+
+def _compared_in(scout: tuple[ScoutHit, ...], found: Items) -> bool:
+    """Whether a source seems to speak of two of the things at once, or has a table in which they are rows."""
+    for hit in scout:
+        named = sum(names_item(hit.snippet, n) for n in found.names)
+        if named >= 2 or (named and _TABLE.search(hit.title)):
+            return True
+    return False
 
 
 def _content_query(text: str) -> str:
@@ -226,6 +257,7 @@ def _hypotheses(parts: tuple[Clause, ...], english: bool) -> tuple[str, ...]:
 
 def _offers(scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str, question: str) -> tuple[Offer, ...]:
     asked = [term_set(s.title) for s in sections]
+    about = asked_terms(question)
     covered = [HEADINGS.get(kind_of(s.title)) for s in sections]
     best = max((h.relevance for h in scout), default=0.0)
     offers: list[Offer] = []
@@ -233,6 +265,9 @@ def _offers(scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str
     for rank, hit in enumerate(scout):
         bare = squeeze(re.sub(r"\s*\([^)]*\)", "", hit.title))
         own = bool(topic) and (bare.casefold() == topic or bare.casefold() in question.casefold())
+        own = own or (len(about) > 1 and contained(about, term_set(hit.title)) >= 0.99)
+        strange = not asked_terms(short_title(hit.title, 99)) & about
+        others = [h.title.casefold() for h in scout if h is not hit]
         if not own and hit.relevance < 0.6 * best:
             continue
         for order, raw in enumerate(hit.headings):
@@ -241,11 +276,13 @@ def _offers(scout: tuple[ScoutHit, ...], sections: list[SectionIdea], topic: str
             if _EMPTY.match(heading) or heading.casefold() == hit.title.casefold() or not 1 <= words <= 12:
                 continue
             terms = term_set(heading)
+            if words > 1 and heading.istitle() and any(t.startswith(heading.casefold()) for t in others):
+                continue  # has a document of its own
             if any(p and p.search(heading) and words <= 3 for p in covered):
                 continue  # a clause asks for that already
             if not terms or (not own and words < 2) or any(contained(terms, a) >= 0.99 for a in asked):
                 continue
-            offers.append(Offer(heading, hit.title, order, rank, own))
+            offers.append(Offer(heading, hit.title, order, rank, strange, own))
     return tuple(offers[:80])
 
 
@@ -255,10 +292,13 @@ def _alike(a: Offer, b: Offer) -> bool:
 
 
 def _section_of(offer: Offer, taken: list[Offer]) -> SectionIdea:
+    """The section of a heading; its document is named where the heading alone does not say of what it speaks."""
     documents = {o.document for o in taken}
-    bare = offer.own and len(documents) == 1
     asks = offer.heading.endswith("?")
-    title = offer.heading if bare or asks else f"{offer.heading} ({unnumbered(offer.document)})"
+    generic = len(term_set(offer.heading)) <= 1 and not (offer.own and len(documents) == 1)
+    clash = sum(o.heading.casefold() == offer.heading.casefold() for o in taken) > 1
+    shown = not asks and (generic or clash or (offer.strange and not offer.own))
+    title = f"{offer.heading} ({short_title(offer.document) or unnumbered(offer.document)})" if shown else offer.heading
     return SectionIdea(title=_cut(title), queries=[_cut(f"{offer.document}: {offer.heading}", 400)], weight=0.7)
 
 

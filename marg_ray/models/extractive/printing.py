@@ -7,11 +7,19 @@ import re
 from marg_ray.grounding.sentences import split_sentences
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.cards import Card, bare_title
-from marg_ray.models.extractive.facets import Facet, path_fit
-from marg_ray.models.extractive.words import contained, figures, term_set, unnumbered, word_count
+from marg_ray.models.extractive.facets import Facet, names_item, path_fit, same_heading
+from marg_ray.models.extractive.words import (
+    asked_terms,
+    contained,
+    figures,
+    short_title,
+    term_set,
+    unnumbered,
+)
 
 SHORT = 32  # words below which a paragraph joins its neighbour
 PARAGRAPH = 130  # words
+COLUMNS = 6  # of a table, at most
 
 
 def print_section(cards: list[Card], wanted: Facet) -> str:
@@ -24,7 +32,8 @@ def print_section(cards: list[Card], wanted: Facet) -> str:
         if card.rows and at and cards[at - 1].rows and cards[at - 1].source == card.source:
             continue  # stands in the table above
         if card.rows:
-            paragraphs.append(_rows([c for c in cards[at:] if c.rows and c.source == card.source], label))
+            same = [c for c in cards[at:] if c.rows and c.source == card.source]
+            paragraphs.append(_rows(same, label, wanted))
             previous, size = None, 0
             continue
         if card.items:
@@ -49,7 +58,7 @@ def print_section(cards: list[Card], wanted: Facet) -> str:
 
 def _labels(cards: list[Card], wanted: Facet) -> list[str]:
     """The bold run-in name before each card, "" where none is needed."""
-    sources = {c.source for c in cards}
+    named = _source_labels(cards, wanted)
     siblings = walked(cards, wanted)
     out: list[str] = []
     last = ("", "")
@@ -57,15 +66,20 @@ def _labels(cards: list[Card], wanted: Facet) -> list[str]:
         label = ""
         if card.label and card.label.casefold() != wanted.title.casefold():
             label = card.label
-        elif (card.source, card.heading) in siblings:
+        elif (card.source, card.heading) in siblings or (wanted.document and _below(card, wanted)):
             label = unnumbered(card.heading)
-        elif len(sources) > 1 and card.source != last[0] and _names_source(card, cards):
-            label = _source_label(card)
+        elif card.source != last[0]:
+            label = named.get(card.source, "")
         if label and (card.source, label) == last:
             label = ""
         last = (card.source, label or (last[1] if card.source == last[0] else ""))
         out.append(label.replace("*", "").strip(" .:"))
     return out
+
+
+def _below(card: Card, wanted: Facet) -> bool:
+    """Whether a card stands under a heading of its own below the one the section is named after."""
+    return any(same_heading(h, wanted.heading) for h in card.path[:-1])
 
 
 def walked(cards: list[Card], wanted: Facet) -> set[tuple[str, str]]:
@@ -82,12 +96,37 @@ def walked(cards: list[Card], wanted: Facet) -> set[tuple[str, str]]:
     }
 
 
-def _names_source(card: Card, cards: list[Card]) -> bool:
-    """Whether a reader needs the source's title: it is short, and the text does not say it."""
-    title = bare_title(card.title)
-    if any(word_count(unnumbered(bare_title(c.title))) > 6 for c in cards):
-        return _disagrees(card, cards)
-    return contained(term_set(title), term_set(card.sentences[0])) < 0.99
+def _source_labels(cards: list[Card], wanted: Facet) -> dict[str, str]:
+    """What each source is called before its paragraphs, where they stand beside others.
+
+    Where a source is about something else than the question, only its title says whose dam "the dam" is; a source
+    that comes after one so named needs a name too. Sources that disagree are told apart by their dates as well.
+    """
+    first: dict[str, Card] = {}
+    for card in cards:
+        first.setdefault(card.source, card)
+    if len(first) < 2:
+        return {}
+    out: dict[str, str] = {}
+    told = False
+    apart = not (wanted.item or wanted.compared)
+    for source, card in first.items():
+        mine = [c for c in cards if c.source == source]
+        name = short_title(card.title) or unnumbered(bare_title(card.title))
+        if any(_disagrees(c, cards) for c in mine):
+            out[source] = f"{name} ({card.published[:10]})" if card.published else name
+        elif not all(c.rows for c in mine) and (told or (apart and _is_strange(name, card, wanted))):
+            out[source] = name
+        told = told or source in out
+    return out
+
+
+def _is_strange(name: str, card: Card, wanted: Facet) -> bool:
+    """Whether a title names what neither the question nor the source's first sentence does."""
+    terms, said = asked_terms(name), term_set(card.sentences[0])
+    if wanted.subject and contained(wanted.subject, said) >= 0.99:
+        return False
+    return contained(terms, wanted.everything) < 0.99 and contained(terms, said) < 0.99
 
 
 def _disagrees(card: Card, cards: list[Card]) -> bool:
@@ -99,14 +138,9 @@ def _disagrees(card: Card, cards: list[Card]) -> bool:
             for theirs in other.sentences:
                 a, b = term_set(mine), term_set(theirs)
                 close = max(contained(a, b), contained(b, a)) >= 0.5 and min(len(a), len(b)) >= 5
-                if close and figures(mine) and figures(theirs) and figures(mine) != figures(theirs):
+                if close and figures(mine) - figures(theirs) and figures(theirs) - figures(mine):
                     return True
     return False
-
-
-def _source_label(card: Card) -> str:
-    title = unnumbered(bare_title(card.title))
-    return f"{title} ({card.published[:10]})" if card.published else title
 
 
 def _marked(sentences: tuple[str, ...], number: int) -> str:
@@ -127,23 +161,40 @@ def _bullet(item: str, number: int) -> str:
     return text if re.match(r"\d+[.)]\s", text) else "- " + re.sub(r"^[-*•‣◦]\s+", "", text)
 
 
-def _rows(cards: list[Card], label: str) -> str:
+def _rows(cards: list[Card], label: str, wanted: Facet) -> str:
     """Rows of one source as a table, or as a list where they do not fit one."""
     head = f"**{label}**\n\n" if label else ""
     rows = [(row, card.number) for card in cards for row in card.sentences]
-    return head + (_table(rows) or "\n".join(_bullet(row, number) for row, number in rows))
+    if wanted.compared:  # in the question's order
+        rows.sort(key=lambda r: next((i for i, n in enumerate(wanted.compared) if names_item(r[0], n)), 99))
+    return head + (_table(rows, wanted) or "\n".join(_bullet(row, number) for row, number in rows))
 
 
-def _table(rows: list[tuple[str, int]]) -> str:
-    """Rows with the same few headers as a table, the mark in the last cell; "" where they do not fit one."""
-    grid = [[tuple(cell.split(": ", 1)) for cell in row.split("; ")] for row, _ in rows]
-    if len(grid) < 2 or any(len(cell) != 2 for row in grid for cell in row):
+def _table(rows: list[tuple[str, int]], wanted: Facet) -> str:
+    """Rows of one table as a table, the mark in the last cell; "" where they do not fit one.
+
+    Of many columns those stay that the section asks for, and then the first ones.
+    """
+    pairs = [[tuple(cell.split(": ", 1)) for cell in row.split("; ")] for row, _ in rows]
+    if len(pairs) < 2 or any(len(cell) != 2 for row in pairs for cell in row):
         return ""
-    headers = [cell[0] for cell in grid[0]]
-    if not 2 <= len(headers) <= 6 or any([c[0] for c in row] != headers for row in grid):
+    grid = [{cell[0]: cell[1] for cell in row} for row in pairs]
+    longest = max(pairs, key=len)
+    headers = list(dict.fromkeys(cell[0] for row in (longest, *pairs) for cell in row))
+    if len(headers) < 2 or len({row[0][0] for row in pairs}) > 1 or any(2 * len(r) < len(headers) for r in grid):
         return ""
-    lines = [headers, ["---"] * len(headers), *([c[1] for c in row] for row in grid)]
+    kept = _columns(headers, wanted)
+    lines = [kept, ["---"] * len(kept), *([row.get(h, "") for h in kept] for row in grid)]
     cells = [[c.replace("|", "\\|") for c in line] for line in lines]
     for line, (_, number) in zip(cells[2:], rows, strict=True):
-        line[-1] += f" [{number}]"
+        line[-1] = f"{line[-1]} [{number}]".strip()
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def _columns(headers: list[str], wanted: Facet) -> list[str]:
+    if len(headers) <= COLUMNS:
+        return headers
+    asked = [h for h in headers[1:] if asked_terms(h) & (wanted.own | wanted.cues)]
+    kept = dict.fromkeys([headers[0], *asked, *headers])
+    chosen = set(list(kept)[:COLUMNS])
+    return [h for h in headers if h in chosen]

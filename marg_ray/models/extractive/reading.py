@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.clauses import Kind
@@ -23,73 +22,21 @@ from marg_ray.models.extractive.facets import (
     same_heading,
     speaks_of,
     subject_fit,
+    title_fit,
     word_fit,
 )
+from marg_ray.models.extractive.runs import Candidate, Reading, Run, is_about, runs_of
 from marg_ray.models.extractive.units import Group, Unit, groups_at, outline, subtrees, with_units
-from marg_ray.models.extractive.words import is_english, same_statement, squeeze, term_set, unnumbered, word_count
+from marg_ray.models.extractive.words import is_english, same_statement, squeeze, term_set, unnumbered
 from marg_ray.models.tasks import ClaimIdea, ClaimIdeas, ExtractClaims
 from marg_ray.seams import Vectors
 
 EMBEDDED = 24  # sentences of one document that are worth an embedding
 GROUPS = 14  # headings of one document that are looked into
-RUN_SENTENCES = 4
-RUN_WORDS = 110
-LIST_WORDS = 170
-FLOOR = 0.78  # of the mean of the best five runs
+FLOOR = 0.70  # of the mean of the best five runs
 LEAST = 0.30  # below this a run does not speak of the facet at all
 _LEADING = frozenset({Kind.WHAT, Kind.WHO, Kind.WHEN, Kind.WHERE, Kind.NUMBER})  # what an article says first
-_STEPWISE = frozenset({Kind.HOW_TO, Kind.HOW, Kind.MAKE})  # answered by steps
 _WALKED = range(2, 10)  # child headings of a subtree walk
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A sentence that may be quoted, with what its words say about it."""
-
-    unit: Unit
-    group: int
-    passage: float
-    heading: float
-    words: float
-    rest: float  # bonuses and penalties that need no embedding
-    junk: bool
-    alone: bool
-
-    @property
-    def before(self) -> float:
-        """The rank by words, which decides what is embedded."""
-        return self.words + 0.3 * self.passage + 0.3 * self.heading + self.rest
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What reading prepared for the embedder: the facet's query and topic, its `rivals`, then the chosen sentences."""
-
-    facet: Facet
-    groups: tuple[Group, ...]
-    candidates: tuple[Candidate, ...]
-    chosen: tuple[int, ...]
-    texts: tuple[str, ...]
-    rivals: int
-    walked: frozenset[int]  # groups that are children of a heading which names the facet
-    max_claims: int
-    texts_of: tuple[tuple[int, str], ...]  # where each group starts, and its text
-
-    def text_at(self, start: int, end: int) -> str:
-        """The document's own text between two offsets of one group."""
-        base, text = max((t for t in self.texts_of if t[0] <= start), key=lambda t: t[0])
-        return text[start - base : end - base]
-
-
-@dataclass(frozen=True)
-class Run:
-    """Consecutive sentences of one group."""
-
-    first: int  # index of a candidate
-    last: int
-    score: float
-    words: int
-    group: int
 
 
 def prepare(task: ExtractClaims) -> Reading:
@@ -104,6 +51,7 @@ def prepare(task: ExtractClaims) -> Reading:
     opened = tuple(with_units(document, groups[i], 60 if i in walked else 120) for i in picked)
     english = wanted.english and is_english(document.text[:2000])
     rarity = _rarity(opened)
+    by_title = title_fit(wanted, task.source_title)
     candidates = []
     first_start = min((g.start for g in groups), default=0)
     for g, (index, group) in enumerate(zip(picked, opened, strict=True)):
@@ -111,12 +59,10 @@ def prepare(task: ExtractClaims) -> Reading:
         for unit in group.units:
             passage = max((p.score / best for p in spans if p.start < unit.end and unit.start < p.end), default=0.0)
             about = subject_fit(wanted, f"{task.source_title} {group.heading} {unit.term} {unit.text}")
-            found = _candidate(unit, g, wanted, rarity, passage, fits[index], english, lead=own_title)
+            found = _candidate(unit, g, wanted, rarity, passage, fits[index], english, by_title, lead=own_title)
             candidates.append(replace(found, rest=found.rest - 0.12 * (1 - about)))
     chosen = sorted(range(len(candidates)), key=lambda i: -candidates[i].before)
-    usable = [
-        i for i in chosen if not candidates[i].junk and (not wanted.item or _about(candidates[i], opened, wanted))
-    ]
+    usable = [i for i in chosen if not candidates[i].junk and is_about(candidates[i], opened, wanted)]
     usable = usable[:EMBEDDED]
     others = rivals(task.question, wanted, (task.source_title,))
     texts = [wanted.query, wanted.topic or wanted.query, *others] + [
@@ -176,6 +122,7 @@ def _rarity(groups: tuple[Group, ...]) -> dict[str, float]:
 
 def _candidate(
     unit: Unit, group: int, wanted: Facet, rarity: dict[str, float], passage: float, fit: float, english: bool,
+    by_title: float,
     *, lead: bool,
 ) -> Candidate:  # fmt: skip
     text = unit.text
@@ -191,7 +138,7 @@ def _candidate(
         rest -= 0.12 * rules.is_anecdote(text) + 0.05 * rules.is_personal(text) + 0.04 * rules.has_cross_reference(text)
     if wanted.siblings and sum(names_item(text, n) for n in (wanted.item, *wanted.siblings)) > 1:
         rest -= 0.12
-    rest -= 0.10 * (not speaks_of(wanted, f"{unit.term} {text}", fit))
+    rest -= 0.10 * (not speaks_of(wanted, f"{unit.term} {text}", max(fit, by_title)))
     alone = row or (rules.stands_alone(text, english) and not (english and rules.is_deictic(text)))
     if wanted.item and unit.term and unit.opens:
         rest += 0.15 if unit.term == wanted.item else -0.30
@@ -200,30 +147,17 @@ def _candidate(
     return Candidate(unit, group, passage, fit, 0.15 * own + 0.10 * everything + 0.08 * cues, rest, junk, alone)
 
 
-def _about(candidate: Candidate, groups: tuple[Group, ...], wanted: Facet) -> bool:
-    """Whether a sentence is about the item: it, its term or its heading names it."""
-    path = groups[candidate.group].path
-    if any(names_item(h, wanted.item) for h in path) and re.search(
-        rf"(?<![\w-]){re.escape(wanted.item)}(?![\w-])", candidate.unit.text, re.I
-    ):
-        return True  # "Package A depends on B" under a heading that names `Depends`
-    return (
-        names_item(candidate.unit.text, wanted.item)
-        or names_item(candidate.unit.term, wanted.item)
-        or any(names_item(h, wanted.item) and not any(names_item(h, n) for n in wanted.siblings) for h in path)
-    )
-
-
 def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:
     """Score runs with the embeddings and quote the best ones. Pure CPU."""
     scores = _scores(reading, vectors)
-    runs = sorted(_runs(reading, scores), key=lambda r: -r.score)
+    runs = sorted(runs_of(reading, scores), key=lambda r: -r.score)
     floor = _floor(runs, scores, reading)
     kept: list[Run] = []
     for run in [*_outside(runs, reading)[:2], *_one_per_child(runs, reading, 0.75 * floor), *runs]:
         if len(kept) >= reading.max_claims:
             break
-        if run.score < (0.75 * floor if run.group in reading.walked else floor):
+        listed = bool(reading.facet.compared) and reading.candidates[run.first].unit.kind == "table_row"
+        if run.score < (0.75 * floor if run.group in reading.walked else floor) and not listed:
             continue
         if any(run.first <= k.last and k.first <= run.last for k in kept) or _repeats(run, kept, reading):
             continue
@@ -261,7 +195,7 @@ def _floor(runs: list[Run], scores: list[float], reading: Reading) -> float:
         return LEAST / 2  # the groups are the section's own already
     usual = sorted(scores[i] for i in reading.chosen)[len(reading.chosen) // 2] if reading.chosen else 0.0
     top = sum(r.score for r in best[:3]) / len(best[:3])
-    return max(LEAST, FLOOR * sum(r.score for r in best) / len(best), usual + 0.35 * (top - usual))
+    return max(LEAST, FLOOR * sum(r.score for r in best) / len(best), usual + 0.25 * (top - usual))
 
 
 def _scores(reading: Reading, vectors: Vectors) -> list[float]:
@@ -287,95 +221,6 @@ def _scores(reading: Reading, vectors: Vectors) -> list[float]:
             score -= 0.10
         scores.append(score)
     return scores
-
-
-def _runs(reading: Reading, scores: list[float]) -> list[Run]:
-    """Every admissible run: starts alone, goes on without a gap, holds nothing that is no prose."""
-    wanted, candidates = reading.facet, reading.candidates
-    out: list[Run] = []
-    for first, c in enumerate(candidates):
-        if c.junk or not c.alone or (wanted.item and not _about(c, reading.groups, wanted)):
-            continue
-        total: list[float] = []
-        count = 0
-        for last in range(first, min(first + RUN_SENTENCES, len(candidates))):
-            n = candidates[last]
-            if last > first and not _continues(candidates[last - 1], n, wanted):
-                break
-            if last > first and _strays(n.unit.text, wanted):
-                break
-            count += word_count(n.unit.text)
-            if last > first and count > RUN_WORDS:
-                break
-            total.append(scores[last])
-            if last > first and not c.unit.term and scores[last] < 0.7 * max(total):
-                continue
-            if last == first + 1 and n.alone and scores[first] < 0.9 * scores[last]:
-                break  # the next sentence is the better start
-            if _ends_badly(candidates, last, wanted):
-                continue
-            top = sorted(total, reverse=True)
-            best = sum(top[:2]) / len(top[:2])
-            score = 0.55 * best + 0.45 * sum(total) / len(total) + 0.035 * min(2, len(total) - 1)
-            out.append(Run(first, last, score, count, c.group))
-    return out + _lists(reading, scores)
-
-
-def _lists(reading: Reading, scores: list[float]) -> list[Run]:
-    """Whole lists with the sentence that announces them: steps, conditions, options."""
-    candidates = reading.candidates
-    out: list[Run] = []
-    for first, c in enumerate(candidates):
-        text = c.unit.text
-        if not text.endswith((":", "：")) or not c.alone or c.unit.kind == "table_row" or word_count(text) < 4:
-            continue
-        if reading.facet.item and not _about(c, reading.groups, reading.facet):
-            continue
-        last, count, items = first, word_count(text), 0
-        for i in range(first + 1, len(candidates)):
-            n = candidates[i]
-            if n.group != c.group or n.unit.kind != "list_item" or n.unit.order != c.unit.order + i - first:
-                break
-            count += word_count(n.unit.text)
-            last, items = i, items + n.unit.opens
-        if (
-            not 2 <= items <= 9
-            or count > LIST_WORDS
-            or any(
-                rules.is_code(x.unit.text) or not rules.balanced(x.unit.text) or rules.is_pointer(x.unit.text)
-                for x in candidates[first : last + 1]
-            )
-        ):
-            continue
-        best = sorted(scores[first : last + 1], reverse=True)[:2]
-        bonus = 0.10 if reading.facet.kind in _STEPWISE else 0.03
-        mean = sum(scores[first : last + 1]) / (last + 1 - first)
-        out.append(Run(first, last, 0.55 * sum(best) / len(best) + 0.45 * mean + bonus, count, c.group))
-    return out
-
-
-def _strays(text: str, wanted: Facet) -> bool:
-    """Whether a sentence goes over to another thing of the enumeration."""
-    return bool(wanted.item and not names_item(text, wanted.item) and any(names_item(text, n) for n in wanted.siblings))
-
-
-def _continues(a: Candidate, b: Candidate, wanted: Facet) -> bool:
-    if a.group != b.group or b.unit.order != a.unit.order + 1:
-        return False
-    if a.unit.kind == "table_row" or b.unit.kind == "table_row":
-        return a.unit.kind == b.unit.kind and b.words >= 0.9 * a.words
-    if rules.is_junk(b.unit.text, english=wanted.english, inside=True) or b.unit.kind in {"code", "caption"}:
-        return False
-    if b.unit.part == a.unit.part:
-        return True
-    plain = a.unit.kind == b.unit.kind == "paragraph"
-    return plain and b.unit.part == a.unit.part + 1 and b.unit.term == a.unit.term and not b.unit.term_start >= 0
-
-
-def _ends_badly(candidates: tuple[Candidate, ...], last: int, wanted: Facet) -> bool:
-    """A pointer at the end of a run only sends the reader away."""
-    text = candidates[last].unit.text
-    return wanted.english and (rules.is_pointer(text) or rules.is_deictic(text)) and candidates[last].unit.order > 0
 
 
 def _repeats(run: Run, kept: list[Run], reading: Reading) -> bool:

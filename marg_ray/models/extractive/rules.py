@@ -61,7 +61,9 @@ _FIRST_CLAUSE_REFERENCE = re.compile(
     r"methods?|options?|steps?|situations?|circumstances|results?|findings?|claims?|measures?|efforts?|points?|"
     r"moves?|decisions?|process|approach|incident|attacks?|command|example|way|kind|sort|purpose|rules?|"
     r"requirements?|values?|figures?|numbers?|issues?|conditions?|areas?|groups?|people)\b|"
-    r"\bthe (?:former|latter)\b|\b(?:used|did|does|do|doing|done) (?:this|so)\b"
+    r"\bthe (?:former|latter)\b|"
+    r"\b(?:can|could|may|might|must|will|would|to) (?:also )?do (?:it|so|this|that)\b|"
+    r"\b(?:used|did|does|do|doing|done) (?:this|so)\b"
 )
 _DEICTIC = re.compile(
     r"\b(?:as follows|the following|the (?:above|preceding|foregoing)|see below|see above|(?:described|"
@@ -69,7 +71,7 @@ _DEICTIC = re.compile(
     r"noted|defined|outlined|specified) (?:above|below|earlier|later|here|in (?:section|chapter|table|"
     r"figure|appendix))|"
     r"(?:above|below)[,.)]|in this (?:chapter|section|article|page|document|table|figure|appendix)|"
-    r"this (?:chapter|section|page)|"
+    r"this (?:chapter|section|page|review|survey)|"
     r"(?:table|figure|fig\.|chapter|appendix) \d|these instructions|click here|next section|previous section)\b",
     re.I,
 )
@@ -214,7 +216,7 @@ def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, insi
         return True
     if not text.endswith(_ENDINGS) and (count < 8 or not english or not _VERB.search(text)):
         return True
-    return english and not ends_properly(text) and not has_verb(text)
+    return english and (count <= 8 or not ends_properly(text)) and not labelled and not inside and not has_verb(text)
 
 
 def has_verb(text: str) -> bool:

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.facets import Facet, answer_fit, contrast, defines, facet, word_fit
-from marg_ray.models.extractive.words import is_english, same_statement, squeeze, word_count
+from marg_ray.models.extractive.clauses import Kind
+from marg_ray.models.extractive.facets import (
+    COMPARISON,
+    OVERVIEW,
+    Facet,
+    answer_fit,
+    contrast,
+    defines,
+    facet,
+    names_item,
+    speaks_of,
+    subject_fit,
+    word_fit,
+)
+from marg_ray.models.extractive.words import (
+    contained,
+    figures,
+    is_english,
+    same_statement,
+    squeeze,
+    term_set,
+    word_count,
+)
 from marg_ray.models.tasks import FreeText, SummariseReport
 from marg_ray.seams import Vectors
 
 PER_SECTION = 8  # sentences of a section that are worth an embedding
 _PIECE = re.compile(r"(?P<text>.+?)\s*(?P<marks>(?:\[\d+\]\s*)+)(?P<stop>[.!?。！？]*)(?=\s|$)", re.S)
-_SECOND = re.compile(r"\b(?:also|another|further|additional(?:ly)?)\b", re.I)  # comes after something more important
+_SECOND = re.compile(
+    r"\b(?:also|another|other|further(?:more)?|moreover|too|additional(?:ly)?|in addition)\b", re.I
+)  # comes after something more important
+_MEASURED = frozenset({Kind.NUMBER, Kind.CONSEQUENCE})
+FIRST = 4  # sentences: a section's first run
 _LABEL = re.compile(r"^\*\*(?P<label>[^*]+)\*\*\s*")
 
 
@@ -26,6 +51,7 @@ class Line:
     marks: str
     order: int
     label: str = ""
+    about: str = ""  # the label before it, or before the paragraph it stands in
 
 
 @dataclass(frozen=True)
@@ -42,14 +68,16 @@ class Summarising:
 def marked_lines(section: int, text: str) -> list[Line]:
     """The cited sentences of a section's Markdown, with the label before each."""
     found: list[Line] = []
-    label = ""
+    label = about = ""
     for block in re.split(r"\n+", text):
         block = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", block.strip())
         if match := _LABEL.match(block):
             label, block = match.group("label").strip(" .:"), block[match.end() :]
+            about = label
         for piece in _PIECE.finditer(block):
             marks = "".join(dict.fromkeys(re.findall(r"\[\d+\]", piece.group("marks"))))
-            found.append(Line(section, squeeze(piece.group("text")) + piece.group("stop"), marks, len(found), label))
+            text = squeeze(piece.group("text")) + piece.group("stop")
+            found.append(Line(section, text, marks, len(found), label, about))
             label = ""
     return found
 
@@ -58,15 +86,27 @@ def prepare(task: SummariseReport) -> Summarising:
     """Each section's usable sentences, the most telling by their words first. Pure CPU."""
     lines: list[Line] = []
     rank: list[float] = []
-    facets = [facet(task.question, s.title, (s.title,)) for s in task.sections]
+    facets = [
+        facet(task.question, s.title, (task.question if s.title in {OVERVIEW, COMPARISON} else s.title,))
+        for s in task.sections
+    ]
     for s, (section, wanted) in enumerate(zip(task.sections, facets, strict=True)):
-        usable = [x for x in marked_lines(s, section.text) if _usable(x)]
+        usable = [_titled(x, section.title, wanted) for x in marked_lines(s, section.text) if _usable(x)]
         scored = [(_by_words(x, wanted), x) for x in usable]
         scored.sort(key=lambda p: -p[0])
         lines += [x for _, x in scored[:PER_SECTION]]
         rank += [r for r, _ in scored[:PER_SECTION]]
     asked = [text for f in facets for text in (f.query, f.topic or f.query)]
     return Summarising(tuple(lines), len(task.sections), tuple(rank), task.words, (*asked, *(x.text for x in lines)))
+
+
+def _titled(line: Line, title: str, wanted: Facet) -> Line:
+    """A line of a section on one thing, with the thing's name before it where it leaves that out."""
+    if not wanted.item and wanted.subject and rules.stands_alone(line.text) and subject_fit(wanted, line.text) > 0.99:
+        return replace(line, about="")  # it names the question's own subject
+    if not wanted.item or names_item(line.text, wanted.item):
+        return line
+    return replace(line, about=title)
 
 
 def _usable(line: Line) -> bool:
@@ -86,13 +126,15 @@ def _usable(line: Line) -> bool:
 def _by_words(line: Line, wanted: Facet) -> float:
     own, everything, cues = word_fit(wanted, line.text, {})
     return (
-        0.15 * own
+        0.20 * own
         + 0.10 * everything
-        + 0.05 * cues
-        + 0.08 * answer_fit(wanted, line.text)
-        + 0.10 * defines(wanted, line.text)
-        + 0.08 * (line.order == 0)
-        - 0.06 * bool(_SECOND.search(line.text))
+        + 0.08 * cues
+        + 0.10 * answer_fit(wanted, line.text)
+        + 0.10 * (defines(wanted, line.text) and not wanted.own)
+        + 0.05 * (bool(figures(line.text)) and (bool(wanted.item) or wanted.kind in _MEASURED))
+        + (0.10 if line.order == 0 else 0.04 if line.order < FIRST else 0.0)
+        - 0.12 * (bool(wanted.item) and not speaks_of(replace(wanted, defined=""), line.text, 0.0))
+        - 0.20 * bool(_SECOND.search(line.text))
     )
 
 
@@ -116,5 +158,8 @@ def compose(work: Summarising, vectors: Vectors) -> FreeText:
 
 
 def _bold(line: Line) -> str:
-    """A line that cannot stand without its label (a defined term) keeps it."""
-    return "" if not line.label or rules.stands_alone(line.text) else f"**{line.label}:** "
+    """A line keeps the label that says of what it speaks, where it does not say so itself."""
+    if not line.about or word_count(line.about) > 8:
+        return ""
+    said = contained(term_set(line.about), term_set(line.text)) >= 0.99
+    return "" if said and rules.stands_alone(line.text) else f"**{line.about}:** "

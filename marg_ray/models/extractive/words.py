@@ -59,6 +59,20 @@ def unnumbered(heading: str) -> str:
     return _NUMBERED.sub("", text).strip(" .:") or text
 
 
+_AND = re.compile(r"\s+(?:and|or|after|before|during|since|at|in|from|for|as|with)\s+|,\s")
+
+
+def short_title(title: str, limit: int = 6) -> str:
+    """What a document is called in passing: its title up to the colon, without brackets; "" where that is long."""
+    text = unnumbered(re.sub(r"\s*\([^)]*\)\s*$", "", squeeze(title)))
+    text = re.split(r":\s|\s[–—|-]\s", text, maxsplit=1)[0].strip(" .:")
+    if word_count(text) > limit:
+        text = next((text[: m.start()] for m in _AND.finditer(text) if word_count(text[: m.start()]) > 1), text)
+    if word_count(text) > limit:
+        return ""
+    return text.capitalize() if text.isupper() and word_count(text) > 2 else text
+
+
 def word_count(text: str) -> int:
     """Words; where a script has no spaces, two characters count as one."""
     cjk = sum(len(run) for run in _CJK.findall(text))
