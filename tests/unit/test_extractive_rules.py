@@ -120,3 +120,8 @@ def test_not_english(text: str) -> None:
 @pytest.mark.parametrize("text", ["stable vs testing", "OceanGate", "Compare Storm Eunice and Hurricane Hilary"])
 def test_english(text: str) -> None:
     assert is_english(text)
+
+
+def test_a_subject_after_a_date_refers_back() -> None:
+    assert not rules.stands_alone("In 25 years it generated 243 GWh of electricity.")
+    assert rules.stands_alone("In 25 years the station generated 243 GWh of electricity.")

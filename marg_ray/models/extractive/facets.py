@@ -192,7 +192,10 @@ def is_on_topic(facet_: Facet, document_text: str) -> bool:
 
 def speaks_of(facet_: Facet, text: str, fit: float) -> bool:
     """Whether words or heading show that `text` answers what is asked, and is not only about its subject."""
-    if fit >= 0.6 or not (facet_.own or facet_.cues) or facet_.defined:
+    apart = bool(facet_.item and facet_.own)  # a heading that names the thing says nothing of what is asked of it
+    if not apart and (fit >= 0.6 or not (facet_.own or facet_.cues) or facet_.defined):
+        return True
+    if apart and defines(facet_, text):
         return True
     found = {stem(w) for w in words(text)}
     return bool(found & (facet_.own | facet_.cues))
@@ -270,7 +273,10 @@ def names_item(text: str, item: str) -> bool:
 
 
 def any_number(item: str) -> str:
-    """A pattern for a thing's name in the singular and in the plural."""
+    """A pattern for a thing's name in the singular and in the plural; "tidal power" is also tidal stream power."""
+    if " " in item:
+        first, rest = item.split(" ", 1)
+        return rf"{re.escape(first)}(?:\s+[\w-]+)?\s+{any_number(rest)}"
     if item.endswith(("ies", "y")) and len(item) > 4:
         return re.escape(item.removesuffix("ies").removesuffix("y")) + "(?:y|ies)"
     return re.escape(item[:-1] if re.search(r"[^su]s$", item) else item) + "(?:s|es)?"

@@ -180,7 +180,7 @@ def finish(work: Planning, vectors: Vectors) -> PlanIdea:
 
 def _behind(offer: Offer) -> float:
     """What nobody knows comes after what is known."""
-    return 0.10 * bool(
+    return 0.25 * bool(
         re.search(r"\b(?:not known|unknowns?|limitations|open questions|further research)\b", offer.heading, re.I)
     )
 

@@ -109,7 +109,7 @@ def _source_labels(cards: list[Card], wanted: Facet) -> dict[str, str]:
         return {}
     out: dict[str, str] = {}
     told = False
-    apart = not (wanted.item or wanted.compared)
+    apart = not wanted.compared
     for source, card in first.items():
         mine = [c for c in cards if c.source == source]
         name = short_title(card.title) or unnumbered(bare_title(card.title))
@@ -123,6 +123,8 @@ def _source_labels(cards: list[Card], wanted: Facet) -> dict[str, str]:
 
 def _is_strange(name: str, card: Card, wanted: Facet) -> bool:
     """Whether a title names what neither the question nor the source's first sentence does."""
+    if wanted.item and any(names_item(t, wanted.item) for t in (card.sentences[0], card.title, *card.path)):
+        return False
     terms, said = asked_terms(name), term_set(card.sentences[0])
     if wanted.subject and contained(wanted.subject, said) >= 0.99:
         return False
@@ -137,7 +139,7 @@ def _disagrees(card: Card, cards: list[Card]) -> bool:
         for mine in card.sentences:
             for theirs in other.sentences:
                 a, b = term_set(mine), term_set(theirs)
-                close = max(contained(a, b), contained(b, a)) >= 0.5 and min(len(a), len(b)) >= 5
+                close = max(contained(a, b), contained(b, a)) >= 0.7 and min(len(a), len(b)) >= 5
                 if close and figures(mine) - figures(theirs) and figures(theirs) - figures(mine):
                     return True
     return False

@@ -121,6 +121,7 @@ _NAMED_BEFORE = re.compile(r"\b(?:described|called|dubbed|labell?ed|termed|deeme
 _ABSENT_SUBJECT = re.compile(
     r"(?:In|On|At|By|For|From|Except|Since|During|Until|With|Without|Under|Throughout|Despite|Unlike|As of|Aside|Apart|"
     r"Besides|Following|Within|Upon)\b[^,]{1,70},\s(?:they|it|he|she|these|those|his|her|their|its)\b"
+    r"|(?:In|On|At|By|For|From|Since|During|Until|After|Before|Within)\s(?:[\w-]+\s){1,4}(?:it|they|he|she)\s"
 )
 
 
