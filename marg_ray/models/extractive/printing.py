@@ -123,7 +123,11 @@ def _source_labels(cards: list[Card], wanted: Facet) -> dict[str, str]:
 
 def _is_strange(name: str, card: Card, wanted: Facet) -> bool:
     """Whether a title names what neither the question nor the source's first sentence does."""
-    if wanted.item and any(names_item(t, wanted.item) for t in (card.sentences[0], card.title, *card.path)):
+    item = wanted.item.casefold()
+    if item and (
+        names_item(card.sentences[0], wanted.item)
+        or any(t.casefold().startswith(item) for t in (card.title, *card.path))
+    ):
         return False
     terms, said = asked_terms(name), term_set(card.sentences[0])
     if wanted.subject and contained(wanted.subject, said) >= 0.99:
