@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import os
+import socket
 import threading
 import zlib
 from collections.abc import Callable, Sequence
@@ -324,6 +325,7 @@ def connect(settings: Settings, namespace: str) -> None:
     _silence_raylet()
     options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": logging.ERROR}
     if address:
+        _look_for(address)
         _use_token_at_hand()
         options["address"] = address
     else:
@@ -334,6 +336,16 @@ def connect(settings: Settings, namespace: str) -> None:
         ray.init(**options)
     except Exception as exc:  # Ray raises plain exceptions here
         raise RuntimeUnavailable(address, " ".join(str(exc).split())[:300]) from None
+
+
+def _look_for(address: str) -> None:
+    """See at once whether anything listens there: Ray itself tries for more than a minute."""
+    host, _, port = address.rpartition("://")[2].partition(":")
+    if port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
+        except OSError as exc:
+            raise RuntimeUnavailable(address, exc.strerror or str(exc)) from None
 
 
 def _use_token_at_hand() -> None:
