@@ -55,6 +55,7 @@ from marg_ray.records import (
 )
 
 MIN_COVERAGE = 0.90  # of a section's factual sentences
+MAX_FEEDBACK = 30  # remarks that a writer is given
 MAX_FAILED_REVISIONS = 2  # after these the honest verdict ships
 READS_PER_QUERY = {Depth.OVERVIEW: 3, Depth.STANDARD: 5, Depth.DEEP: 10}
 READS_PER_SECTION = {Depth.OVERVIEW: 4, Depth.STANDARD: 8, Depth.DEEP: 12}
@@ -393,7 +394,7 @@ def _drafted(state: ResearchState, draft: Draft) -> ResearchState:
         return state
     return _section(
         state,
-        section.model_copy(update={"draft": draft, "drafted_from": len(section.evidence), "feedback": ()}),
+        section.model_copy(update={"draft": draft, "drafted_from": len(section.evidence)}),
     )
 
 
@@ -405,9 +406,7 @@ def _grounded(state: ResearchState, grounding: Grounding) -> ResearchState:
     section = state.sections.get(grounding.section)
     if section is None or section.draft is None or grounding.revision != section.draft.revision:
         return state
-    section = section.model_copy(
-        update={"draft": _judged(section.draft, grounding), "grounding": grounding, "feedback": ()}
-    )
+    section = section.model_copy(update={"draft": _judged(section.draft, grounding), "grounding": grounding})
     if grounding_passes(grounding) or not grounding.checked or section.failed_revisions >= MAX_FAILED_REVISIONS:
         return _section(state, section)
     return _section(
@@ -416,7 +415,7 @@ def _grounded(state: ResearchState, grounding: Grounding) -> ResearchState:
             update={
                 "wanted": section.wanted + 1,
                 "failed_revisions": section.failed_revisions + 1,
-                "feedback": tuple(_feedback(section.draft, grounding)),
+                "feedback": _told(section, _feedback(section.draft, grounding)),
             }
         ),
     )
@@ -433,6 +432,11 @@ def _judged(draft: Draft, grounding: Grounding) -> Draft:
             sentences.append(sentence.model_copy(update={"verdict": judged.verdict, "reason": judged.reason}))
         blocks.append(block.model_copy(update={"sentences": tuple(sentences)}))
     return draft.model_copy(update={"blocks": tuple(blocks)})
+
+
+def _told(section: SectionState, fresh: Iterable[str]) -> tuple[str, ...]:
+    """Feedback adds up over the revisions: what was mended once shall not come back."""
+    return tuple(dict.fromkeys((*section.feedback, *fresh)))[-MAX_FEEDBACK:]
 
 
 def _feedback(draft: Draft | None, grounding: Grounding) -> Iterable[str]:
@@ -465,7 +469,7 @@ def _next_round(state: ResearchState, review: Review) -> ResearchState:
             fresh = tuple(SearchSlot(query=q, iteration=iteration) for q in list(queries)[:3])
             sections[section_id] = section.model_copy(update={"searches": section.searches + fresh})
         elif section.draft is not None:
-            feedback = tuple(i.instruction or i.detail for i in issues)
+            feedback = _told(section, (i.instruction or i.detail for i in issues))
             sections[section_id] = section.model_copy(
                 update={
                     "wanted": section.draft.revision + 1,

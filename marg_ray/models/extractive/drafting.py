@@ -93,13 +93,15 @@ def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
 
 
 def _banned(task: DraftSection) -> frozenset[str]:
-    """Sentences of the previous draft that the feedback names."""
+    """Sentences of the evidence, or of the previous draft, that the feedback names."""
     if not task.feedback:
         return frozenset()
     said = [squeeze(f).casefold() for f in task.feedback]
+    texts = (task.previous, *(c.quote for c in task.evidence))
     return frozenset(
         s
-        for s in (squeeze(t) for t in plain_sentences(task.previous))
+        for text in texts
+        for s in (squeeze(t) for t in plain_sentences(text))
         if len(s) > 12 and any(s.casefold() in f for f in said)
     )
 

@@ -141,8 +141,8 @@ def prepare(task: MakePlan) -> Planning:
     broad = broad or (whole and parts[0].kind in _OPEN and any(o.own for o in offers))
     if task.depth is not Depth.DEEP and not broad:
         room = min(room, 2)
-    if parts[0].kind in FACTOIDS and task.depth is not Depth.DEEP:
-        room = 0
+    if parts[0].kind in FACTOIDS | {Kind.CAUSE} and task.depth is not Depth.DEEP:
+        room = 0  # one thing is asked: what stands under the source's other headings is not the answer
     if several:  # a question that says what it wants gets more only from the article on its very subject
         offers = tuple(o for o in offers if o.own)
     texts = (question, *(o.heading if o.own and not broad else f"{o.document}: {o.heading}" for o in offers))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.analysing import missing_words
-from marg_ray.models.extractive.facets import facet, word_fit
+from marg_ray.models.extractive.facets import OVERVIEW, facet, word_fit
 from marg_ray.models.extractive.measures import is_dangling, is_name, measure
 from marg_ray.models.extractive.rewriting import simpler
 from marg_ray.models.extractive.summarising import Line, marked_lines
@@ -85,7 +85,7 @@ def _filled(section: SectionText, question: str) -> float:
         return 0.0
     wanted = facet(question, section.title, (section.title,))
     own, everything, cues = word_fit(wanted, section.text, {})
-    return (1.0 if size >= THIN else 0.7) * (1.0 if own + everything + cues > 0 or not wanted.english else 0.7)
+    return (1.0 if size >= THIN else 0.8) * (1.0 if own + everything + cues > 0 or not wanted.english else 0.7)
 
 
 def _dangling(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
@@ -107,7 +107,8 @@ def _dangling(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
 def _repetitions(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
     issues = []
     seen: list[tuple[str, str]] = []
-    for section, lines in written:
+    # an overview gives way to the section that a sentence belongs to
+    for section, lines in sorted(written, key=lambda w: w[0].title == OVERVIEW):
         for line in lines:
             twin = next((where for where, text in seen if same_statement(text, line.text)), None)
             if twin is not None:
