@@ -238,7 +238,7 @@ def test_the_excerpt_stands_in_the_library() -> None:
     body = excerpt.partition("## In brief")[2].partition("## References")[0]
     paragraphs = [line for line in body.splitlines() if re.search(r"\[\d+\]$", line)]
     assert len(paragraphs) >= 4
-    prose = [re.sub(r"^- | \[\d+\]$", "", p) for p in paragraphs if not p.startswith("- station:")]
+    prose = [re.sub(r"^- |^\*\*[^*]+\*\* | \[\d+\]$", "", p) for p in paragraphs if not p.startswith("- station:")]
     sentences = [s for p in prose for s in re.split(r"(?<=[.])\s+(?=[A-Z])", p)]
     assert [s for s in sentences if s not in texts] == []
     assert [path for path in re.findall(r"`(examples/\S+)`", excerpt) if not (ROOT / path).exists()] == []
