@@ -332,10 +332,14 @@ def connect(settings: Settings, namespace: str) -> None:
         # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
         os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "600000")
         options |= {"include_dashboard": False, "object_store_memory": 256 * 2**20}
-    try:
-        ray.init(**options)
-    except Exception as exc:  # Ray raises plain exceptions here
-        raise RuntimeUnavailable(address, " ".join(str(exc).split())[:300]) from None
+    for tries_left in (0,) if address else (1, 0):  # on a busy machine a start may run out of its own time
+        try:
+            ray.init(**options)
+            return
+        except Exception as exc:  # Ray raises plain exceptions here
+            ray.shutdown()
+            if not tries_left:
+                raise RuntimeUnavailable(address, " ".join(str(exc).split())[:300]) from None
 
 
 def _look_for(address: str) -> None:
