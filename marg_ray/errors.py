@@ -5,6 +5,10 @@
     ├── SessionNotFound         no such session or source               404, exit 2
     ├── StoreConflict           somebody else wrote first               409, reload and retry
     │   └── StaleEpoch          a newer coordinator took the session    409
+    ├── SessionMoved            another coordinator has the session     409, ask there
+    ├── DecisionConflict        decided already, or nothing to decide   409, exit 2
+    ├── KeyReused               the idempotency key has another body    422, exit 2
+    ├── TooBusy                 the queue of sessions is full           429, retry later
     ├── ModelError              the model side failed                        exit 5
     │   ├── ModelUnavailable    nothing answered                        503, resumable
     │   ├── ContextOverflow     the prompt does not fit                 502, retried smaller
@@ -104,6 +108,75 @@ class StaleEpoch(StoreConflict):
 
     def __str__(self) -> str:
         return f"{self.session_id} is in epoch {self.found}: a writer of epoch {self.expected} is refused"
+
+
+class SessionMoved(MargError):
+    """Another coordinator works on the session: shard `shard`."""
+
+    http_status = 409
+    retryable = True
+
+    def __init__(self, session_id: str, shard: int) -> None:
+        super().__init__(session_id, shard)
+        self.session_id, self.shard = session_id, shard
+
+    def __str__(self) -> str:
+        return f"{self.session_id} is with coordinator {self.shard} now"
+
+
+class DecisionConflict(MargError):
+    """What was decided on is decided already, has changed, or is not there. `current` is the revision or round now."""
+
+    http_status = 409
+    exit_code = 2
+
+    def __init__(self, session_id: str, what: str, current: int = 0) -> None:
+        super().__init__(session_id, what, current)
+        self.session_id, self.what, self.current = session_id, what, current
+
+    def __str__(self) -> str:
+        return self.what
+
+    @property
+    def hint(self) -> str:
+        return f"`marg show {self.session_id} --log` shows what was decided"
+
+
+class KeyReused(MargError):
+    """An idempotency key came a second time, with another request."""
+
+    http_status = 422
+    exit_code = 2
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return f"this idempotency key belongs to another request: session {self.session_id}"
+
+    @property
+    def hint(self) -> str:
+        return "send a new key with a new request"
+
+
+class TooBusy(MargError):
+    """No more sessions are taken in for now."""
+
+    http_status = 429
+    exit_code = 5
+    retryable = True
+
+    def __init__(self, waiting: int, retry_after_s: float) -> None:
+        super().__init__(waiting, retry_after_s)
+        self.waiting, self.retry_after_s = waiting, retry_after_s
+
+    def __str__(self) -> str:
+        return f"{self.waiting} sessions wait already"
+
+    @property
+    def hint(self) -> str:
+        return f"try again in {self.retry_after_s:.0f} s"
 
 
 class ModelError(MargError):

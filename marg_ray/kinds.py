@@ -63,6 +63,21 @@ class GateMode(StrEnum):
     ALWAYS = "always"
 
 
+class OnTimeout(StrEnum):
+    """What happens when nobody decides at a gate in time; whichever it is, the report says so."""
+
+    APPROVE = "approve"  # go on as if it had been approved
+    CANCEL = "cancel"  # end the session
+    WAIT = "wait"  # never time out
+
+
+class Priority(StrEnum):
+    """Interactive sessions are admitted before batch sessions."""
+
+    INTERACTIVE = "interactive"
+    BATCH = "batch"
+
+
 class ReportStatus(StrEnum):
     PASSED = "passed"
     QUALITY_WARNING = "quality_warning"

@@ -13,6 +13,7 @@ from marg_ray.records import (
     Evidence,
     Grounding,
     Hit,
+    Limits,
     Note,
     Plan,
     Record,
@@ -50,11 +51,21 @@ class PlanReady(_Message):
     plan: Plan
 
 
+class PlanEdited(_Message):
+    """The owner changed the plan that waits for approval; it is a new revision of it, and waits on."""
+
+    kind: Literal["plan_edited"] = "plan_edited"
+    revision: int  # the one that was edited
+    sections: tuple[Section, ...]
+    by: str = "owner"
+
+
 class PlanDecided(_Message):
-    """The owner approved the plan, as it was or edited; `sections` empty: as it was."""
+    """The owner (or the time-out policy) approved the plan, as it was or edited; `sections` empty: as it was."""
 
     kind: Literal["plan_decided"] = "plan_decided"
     approved: bool
+    revision: int = 0  # of the plan, from 1
     sections: tuple[Section, ...] = ()
     note: str = ""
     by: str = "owner"
@@ -108,6 +119,7 @@ class ReviewDecided(_Message):
 
     kind: Literal["review_decided"] = "review_decided"
     decision: Literal["approve", "reject", "extend"]
+    round: int = 0  # the review round that was decided on, from 1
     note: str = ""  # becomes feedback to the writer
     by: str = "owner"
 
@@ -135,20 +147,53 @@ class TaskFailed(_Message):
     exit_code: int = 1
 
 
+class Steered(_Message):
+    """The owner changed the course of a session under way.
+
+    `add` a sub-question (to `section`, or as a section of its own), `drop` one (or a whole section), `pin` a source
+    that is to be read, `ban` one whose evidence is not to be used, `raise` the limits.
+    """
+
+    kind: Literal["steered"] = "steered"
+    action: Literal["add", "drop", "pin", "ban", "raise"]
+    section: str = ""  # a section's id
+    query: str = ""  # the sub-question
+    hit: Hit | None = None  # the source to pin
+    location: str = ""  # the source to ban: a URL, a host or a path
+    limits: Limits | None = None
+    by: str = "owner"
+
+
+class LimitReached(_Message):
+    """Time is up. `hard`: for the writer as well; otherwise for research, so that there is time to write."""
+
+    kind: Literal["limit_reached"] = "limit_reached"
+    limit: Literal["seconds", "deadline"]
+    detail: str
+    hard: bool
+
+
+class SessionPaused(_Message):
+    kind: Literal["session_paused"] = "session_paused"
+    by: str = "owner"
+
+
 class SessionCancelled(_Message):
     kind: Literal["session_cancelled"] = "session_cancelled"
     by: str = "owner"
 
 
 class SessionResumed(_Message):
-    """Work was taken up again after a halt."""
+    """Work was taken up again after a halt or a pause."""
 
     kind: Literal["session_resumed"] = "session_resumed"
+    by: str = "owner"
 
 
 Message: TypeAlias = (
     SessionStarted
     | PlanReady
+    | PlanEdited
     | PlanDecided
     | SearchDone
     | SourceRead
@@ -159,6 +204,9 @@ Message: TypeAlias = (
     | ReviewDecided
     | ReportReady
     | TaskFailed
+    | Steered
+    | LimitReached
+    | SessionPaused
     | SessionCancelled
     | SessionResumed
 )

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from marg_ray.kinds import Depth as Depth
 from marg_ray.kinds import GateMode as GateMode
 from marg_ray.kinds import IssueKind as IssueKind
+from marg_ray.kinds import OnTimeout as OnTimeout
+from marg_ray.kinds import Priority as Priority
 from marg_ray.kinds import ReportStatus as ReportStatus
 from marg_ray.kinds import RequestClass as RequestClass
 from marg_ray.kinds import ReviewVerdict as ReviewVerdict
@@ -39,6 +41,21 @@ class SourceChoice(Record):
     offline: bool = False  # nothing leaves the machine
 
 
+class Limits(Record):
+    """What a session may spend, in all; None: no limit. Part of each is held back for writing the report."""
+
+    tokens: Annotated[int | None, Field(ge=0)] = None  # in and out
+    usd: Annotated[float | None, Field(ge=0)] = None
+    seconds: Annotated[float | None, Field(gt=0)] = None  # of work; waiting for its owner does not count
+    deadline: datetime | None = None  # the moment by which the report is due
+    searches: Annotated[int | None, Field(ge=0)] = None  # web searches
+    tasks: Annotated[int | None, Field(ge=1)] = None  # agents' tasks
+
+    def raised(self, to: Limits) -> Limits:
+        """These limits with those that `to` names in their place."""
+        return self.model_copy(update={k: v for k, v in to if v is not None})
+
+
 class Request(Record):
     """A question and how it is to be answered."""
 
@@ -54,6 +71,10 @@ class Request(Record):
     gate: GateMode = GateMode.NEVER
     approve_plan: bool = False
     max_iterations: Annotated[int, Field(ge=1, le=3)] = 3
+    on_timeout: OnTimeout = OnTimeout.APPROVE  # at either gate
+    gate_timeout_s: Annotated[float, Field(gt=0)] = 300.0
+    limits: Limits = Limits()
+    priority: Priority = Priority.INTERACTIVE
     owner: str = "local"
 
 
@@ -269,7 +290,8 @@ class Usage(Record):
     tokens_out: int = 0
     cost: float = 0.0  # US dollars
     seconds: float = 0.0
-    reused: int = 0  # calls answered from the ledger without being made again
+    reused: int = 0  # calls answered from the ledger or a cache without being made again
+    throttled: int = 0  # answers that said "too many requests"
 
     def __add__(self, other: Usage) -> Usage:
         names = type(self).model_fields

@@ -47,6 +47,7 @@ class CallKey(Record):
     key: str  # hash of what is asked
     role: Role
     task_id: str = ""
+    epoch: int = 0  # of the coordinator that handed the task out; 0: not fenced
 
     @classmethod
     def of(
@@ -56,10 +57,11 @@ class CallKey(Record):
         role: Role,
         *asked: object,
         task_id: str = "",
+        epoch: int = 0,
     ) -> CallKey:
         blob = json.dumps([kind, *asked], sort_keys=True, ensure_ascii=False, default=str)
         digest = hashlib.sha256(blob.encode("utf-8", "surrogatepass")).hexdigest()
-        return cls(session_id=session_id, kind=kind, key=digest, role=role, task_id=task_id)
+        return cls(session_id=session_id, kind=kind, key=digest, role=role, task_id=task_id, epoch=epoch)
 
 
 class Begun(Record):
@@ -74,14 +76,29 @@ class Ledger(Protocol):
     """Every paid call passes here, so that none is paid twice and all are counted."""
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
-        """Ask before a call. While the same call is under way elsewhere, waits for its result.
+        """Ask before a call; `estimate` is the most it may use, and is reserved.
+
+        While the same call is under way elsewhere, waits for its result; while only what others have reserved stands
+        in the way, waits for them to settle.
+
+        Raises:
+            BudgetExceeded: the session's limits leave no room for it.
+            StaleEpoch: a newer coordinator has taken the session over.
+        """
+
+    async def extend(self, call: CallKey, more: Usage) -> None:
+        """Reserve `more` for a granted call that is to be tried again.
 
         Raises:
             BudgetExceeded: the session's limits leave no room for it.
         """
 
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
-        """Settle a granted call with its result (JSON text)."""
+        """Settle a granted call with its result (JSON text).
+
+        Raises:
+            StaleEpoch: a newer coordinator has taken the session over; the result is not kept.
+        """
 
     async def failed(self, call: CallKey) -> None:
         """Give a granted call back: it ended without a result and may be asked again."""

@@ -80,6 +80,49 @@ class LibrarySettings(_Area):
     max_file_mb: Annotated[float, Field(gt=0, description="larger files are skipped and named")] = 50.0
 
 
+class StoreSettings(_Area):
+    """Where sessions are kept."""
+
+    url: Annotated[str, Field(description="database, e.g. postgresql+asyncpg://...; empty = a SQLite file in home")] = (
+        ""
+    )
+    files: Annotated[
+        str, Field(description="folder or fsspec URL (s3://...) of snapshots and reports; empty = home")
+    ] = ""
+
+
+class BudgetSettings(_Area):
+    """Limits of a session that names none of its own; empty = no limit."""
+
+    tokens: Annotated[int | None, Field(ge=0, description="in and out")] = None
+    usd: Annotated[float | None, Field(ge=0, description="US dollars")] = None
+    seconds: Annotated[float | None, Field(gt=0, description="of work")] = None
+    searches: Annotated[int | None, Field(ge=0, description="web searches")] = None
+    tasks: Annotated[int | None, Field(ge=1, description="agents' tasks")] = None
+    writer_share: Annotated[
+        float, Field(ge=0, le=0.9, description="held back for writing, so that a run ends in a report")
+    ] = 0.4
+
+
+class AdmissionSettings(_Area):
+    """How many sessions run at once, and who is next."""
+
+    sessions: Annotated[int, Field(ge=1, description="at once; further ones wait")] = 64
+    waiting: Annotated[int, Field(ge=0, description="in the queue; further ones are refused")] = 1000
+    weights: Annotated[dict[str, float], Field(description="share by owner; 1 where none is given")] = {}
+
+
+class CacheSettings(_Area):
+    """How long answers are kept, in seconds; 0 = not at all."""
+
+    report_s: Annotated[float, Field(ge=0, description="a report, for the same question, settings and sources")] = (
+        86_400.0
+    )
+    search_s: Annotated[float, Field(ge=0, description="a web search's results")] = 21_600.0
+    page_s: Annotated[float, Field(ge=0, description="a page")] = 86_400.0
+    embedding_s: Annotated[float, Field(ge=0, description="a text's vector")] = 2_592_000.0
+
+
 class RuntimeSettings(_Area):
     """Ray."""
 
@@ -87,6 +130,10 @@ class RuntimeSettings(_Area):
     workers: Annotated[int, Field(ge=1, le=64, description="asynchronous fan-out workers")] = 2
     coordinators: Annotated[int, Field(ge=1, le=64, description="coordinator actors that share the sessions")] = 1
     lease_s: Annotated[float, Field(gt=0, description="a task without an answer is handed out again")] = 600.0
+    beat_s: Annotated[float, Field(gt=0, description="between a coordinator's signs of life")] = 2.0
+    dead_after_s: Annotated[float, Field(gt=0, description="without a sign of life: its sessions are taken over")] = (
+        15.0
+    )
 
 
 class Settings(BaseSettings):
@@ -102,6 +149,10 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     fetch: FetchSettings = FetchSettings()
     library: LibrarySettings = LibrarySettings()
+    store: StoreSettings = StoreSettings()
+    budget: BudgetSettings = BudgetSettings()
+    admission: AdmissionSettings = AdmissionSettings()
+    cache: CacheSettings = CacheSettings()
     runtime: RuntimeSettings = RuntimeSettings()
 
     @classmethod

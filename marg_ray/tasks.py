@@ -27,6 +27,7 @@ class _Task(Record):
     session_id: str
     role: Role
     section: str = ""
+    epoch: int = 0  # of the coordinator that hands it out; part of no id
 
     @property
     def target(self) -> str:

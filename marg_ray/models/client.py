@@ -40,6 +40,8 @@ class Call:
     session_id: str
     task_id: str
     section: str = ""
+    epoch: int = 0  # of the coordinator that handed the task out
+    allow: Callable[[Usage], Awaitable[None]] | None = None  # asked before a further try; raises BudgetExceeded
     on_delta: Callable[[str], Awaitable[None]] | None = None
 
 
