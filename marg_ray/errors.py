@@ -5,6 +5,7 @@
     ├── SessionNotFound         no such session or source               404, exit 2
     ├── StoreConflict           somebody else wrote first               409, reload and retry
     │   └── StaleEpoch          a newer coordinator took the session    409
+    ├── StoreUnavailable        the database is away or unusable        503, exit 5
     ├── SessionMoved            another coordinator has the session     409, ask there
     ├── DecisionConflict        decided already, or nothing to decide   409, exit 2
     ├── KeyReused               the idempotency key has another body    422, exit 2
@@ -108,6 +109,25 @@ class StaleEpoch(StoreConflict):
 
     def __str__(self) -> str:
         return f"{self.session_id} is in epoch {self.found}: a writer of epoch {self.expected} is refused"
+
+
+class StoreUnavailable(MargError):
+    """The database did not answer, after all retries, or cannot be read or written."""
+
+    http_status = 503
+    exit_code = 5
+    retryable = True
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the store is unavailable: {self.reason}"
+
+    @property
+    def hint(self) -> str:
+        return "nothing is lost: check store.url and the database, then `marg resume`"
 
 
 class SessionMoved(MargError):

@@ -12,6 +12,7 @@ from marg_ray.seams import CallKey
 
 class LogEntry(Record):
     seq: int  # from 1, without holes
+    epoch: int = 0  # of the coordinator that wrote it
     at: datetime
     message: WireMessage
 

@@ -1,0 +1,130 @@
+"""Paid calls and what they cost, as functions of a connection. Those that write run in a transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from marg_ray.records import Usage
+from marg_ray.seams import CallKey
+from marg_ray.store.log import fence, limits_of, now, storable
+from marg_ray.store.protocol import Account, CallRow
+from marg_ray.store.schema import CALLS, SESSIONS, add
+
+_FIELDS = tuple(Usage.model_fields)
+_ONE = sa.and_(CALLS.c.session_id == sa.bindparam("session"), CALLS.c.key == sa.bindparam("asked"))
+_KNOWN = sa.select(CALLS).where(_ONE).with_for_update()
+_CHANGE = sa.update(CALLS).where(_ONE)
+_OF_SESSION = (
+    sa.select(CALLS).where(CALLS.c.session_id == sa.bindparam("session")).order_by(CALLS.c.begun_at, CALLS.c.key)
+)
+_SUMS = [
+    sa.func.coalesce(sa.func.sum(CALLS.c[f"{kind}_{name}"]), 0).label(f"{kind}_{name}")
+    for kind in ("used", "lost")
+    for name in _FIELDS
+]
+_ACCOUNT = (
+    sa.select(SESSIONS.c.limits, *_SUMS)
+    .select_from(SESSIONS.outerjoin(CALLS, CALLS.c.session_id == SESSIONS.c.id))
+    .where(SESSIONS.c.id == sa.bindparam("session"))
+    .group_by(SESSIONS.c.id, SESSIONS.c.limits)
+)
+
+
+@dataclass(frozen=True)
+class BeginCall:
+    """A call that begins. `token` names this attempt, so that it is known again when its answer was lost."""
+
+    call: CallKey
+    reserved: Usage
+    token: str
+
+    def __call__(self, db: sa.Connection) -> CallRow:
+        if self.call.epoch:
+            fence(db, self.call.session_id, self.call.epoch, hold=True)
+        reserved = _numbers("reserved", self.reserved)
+        fresh = {**_named(self.call), "status": "begun", "begun": 1, "begun_at": now(), "token": self.token}
+        if add(db, CALLS, {**fresh, **reserved}):
+            return CallRow(call=self.call, status="begun", reserved=self.reserved)
+        stored = db.execute(_KNOWN, _place(self.call)).one()
+        known = _call_row(stored)
+        if known.status == "settled" or stored.token == self.token:
+            return known
+        died = known.status == "begun"
+        again = CallRow(
+            call=self.call,
+            status="begun",
+            reserved=self.reserved,
+            lost=known.lost + known.reserved if died else known.lost,
+            begun=known.begun + died,
+        )
+        changes = {**_named(self.call), "status": "begun", "begun": again.begun, "token": self.token}
+        db.execute(_CHANGE.values(**changes, **reserved, **_numbers("lost", again.lost)), _place(self.call))
+        return again
+
+
+@dataclass(frozen=True)
+class SettleCall:
+    """A call's result. One that nobody began is kept as well: it was paid."""
+
+    call: CallKey
+    result: str
+    usage: Usage
+
+    def __call__(self, db: sa.Connection) -> None:
+        if self.call.epoch:
+            fence(db, self.call.session_id, self.call.epoch, hold=True)
+        done = {"status": "settled", "result": self.result, **_numbers("used", self.usage)}
+        open_still = _CHANGE.where(CALLS.c.status != "settled").values(**done, **_numbers("reserved", Usage()))
+        if db.execute(open_still, _place(self.call)).rowcount == 0:
+            add(db, CALLS, {**_named(self.call), "begun": 1, "begun_at": now(), **done})
+
+
+def release_call(db: sa.Connection, call: CallKey) -> None:
+    begun = _CHANGE.where(CALLS.c.status == "begun")
+    db.execute(begun.values(status="released", **_numbers("reserved", Usage())), _place(call))
+
+
+def calls(db: sa.Connection, session_id: str) -> list[CallRow]:
+    return [_call_row(row) for row in db.execute(_OF_SESSION, {"session": session_id})]
+
+
+def account(db: sa.Connection, session_id: str) -> Account | None:
+    row = db.execute(_ACCOUNT, {"session": session_id}).first()
+    if row is None:
+        return None
+    return Account(limits=limits_of(row.limits), spent=_usage("used", row), lost=_usage("lost", row))
+
+
+def _place(call: CallKey) -> dict[str, str]:
+    return {"session": call.session_id, "asked": call.key}
+
+
+def _named(call: CallKey) -> dict[str, object]:
+    named = {"session_id": call.session_id, "key": call.key, "kind": call.kind, "role": str(call.role)}
+    return {**named, "task_id": storable(call.task_id), "epoch": call.epoch}
+
+
+def _numbers(kind: str, usage: Usage) -> dict[str, int | float]:
+    return {f"{kind}_{name}": getattr(usage, name) for name in _FIELDS}
+
+
+def _usage(kind: str, row: sa.Row[Any]) -> Usage:
+    return Usage(**{name: row._mapping[f"{kind}_{name}"] for name in _FIELDS})
+
+
+def _call_row(row: sa.Row[Any]) -> CallRow:
+    call = CallKey(
+        session_id=row.session_id, kind=row.kind, key=row.key, role=row.role, task_id=row.task_id, epoch=row.epoch
+    )
+    return CallRow(
+        call=call,
+        status=row.status,
+        result=row.result,
+        usage=_usage("used", row),
+        reserved=_usage("reserved", row),
+        lost=_usage("lost", row),
+        begun=row.begun,
+    )

@@ -1,0 +1,203 @@
+"""Sessions and their logs, as functions of a connection. Those that write run in a transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from marg_ray.errors import SessionNotFound, StaleEpoch, StoreConflict
+from marg_ray.messages import MESSAGES, Message, ReportReady, SessionStarted, SourceRead, Steered
+from marg_ray.records import Limits, SourceKind
+from marg_ray.store.protocol import LogEntry, SessionRow, SnapshotRow
+from marg_ray.store.schema import LOG, SESSIONS, SNAPSHOTS, add
+
+_ID = SESSIONS.c.id == sa.bindparam("session")
+_EPOCH = sa.select(SESSIONS.c.epoch).where(_ID)
+_EPOCH_HELD = _EPOCH.with_for_update(read=True)  # nobody takes the session over before this transaction ends
+_ADVANCE = (
+    sa.update(SESSIONS)
+    .where(_ID, SESSIONS.c.seq == sa.bindparam("expected"), SESSIONS.c.epoch == sa.bindparam("writer"))
+    .values(seq=sa.bindparam("next"), updated_at=sa.bindparam("now"), status=sa.bindparam("word"))
+)
+_WHERE = sa.select(SESSIONS.c.seq, SESSIONS.c.epoch).where(_ID)
+_ENTRY = sa.select(LOG.c.at, LOG.c.epoch, LOG.c.body).where(
+    LOG.c.session_id == sa.bindparam("session"), LOG.c.seq == sa.bindparam("number")
+)
+_ENTRIES = (
+    sa.select(LOG.c.seq, LOG.c.at, LOG.c.body)
+    .where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("after"))
+    .order_by(LOG.c.seq)
+)
+_LIMITS = sa.select(SESSIONS.c.limits).where(_ID)
+_SET_LIMITS = sa.update(SESSIONS).where(_ID).values(limits=sa.bindparam("body"))
+_SET_ARTEFACT = sa.update(SESSIONS).where(_ID).values(artefact=sa.bindparam("name"))
+_TAKE = (
+    sa.update(SESSIONS)
+    .where(_ID)
+    .values(
+        epoch=SESSIONS.c.epoch + 1,
+        holder=sa.bindparam("who"),
+        shard=sa.bindparam("number"),
+        token=sa.bindparam("mine"),
+    )
+    .returning(SESSIONS.c.epoch)
+)
+_TAKE_IN_EPOCH = _TAKE.where(SESSIONS.c.epoch == sa.bindparam("expected"))
+_TAKEN = sa.select(SESSIONS.c.epoch, SESSIONS.c.token).where(_ID)
+_COLUMNS = [c for c in SESSIONS.c if c.name != "token"]
+_SNAPSHOTS = (
+    sa.select(SNAPSHOTS.c.source_id, SNAPSHOTS.c.location, SNAPSHOTS.c.kind, SNAPSHOTS.c.title)
+    .where(SNAPSHOTS.c.session_id == sa.bindparam("session"))
+    .order_by(SNAPSHOTS.c.seq, SNAPSHOTS.c.source_id)
+)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def storable(text: str) -> str:
+    """Text that every database takes: no NUL, no half of a surrogate pair."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def create(db: sa.Connection, session_id: str, owner: str, question: str) -> None:
+    at = now()
+    row: dict[str, object] = {"id": session_id, "owner": storable(owner), "question": storable(question)}
+    row |= {"created_at": at, "updated_at": at, "status": "running", "epoch": 0, "seq": 0, "artefact": "", "holder": ""}
+    add(db, SESSIONS, row)
+
+
+@dataclass(frozen=True)
+class TakeOver:
+    """A takeover. `token` is its own, so that it is known again when its answer was lost."""
+
+    session_id: str
+    holder: str
+    shard: int
+    expected_epoch: int | None
+    token: str
+
+    def __call__(self, db: sa.Connection) -> int:
+        values = {"session": self.session_id, "who": self.holder, "number": self.shard, "mine": self.token}
+        if self.expected_epoch is None:
+            epoch = db.execute(_TAKE, values).scalar_one_or_none()
+        else:
+            epoch = db.execute(_TAKE_IN_EPOCH, values | {"expected": self.expected_epoch}).scalar_one_or_none()
+        if epoch is not None:
+            return int(epoch)
+        row = db.execute(_TAKEN, {"session": self.session_id}).first()
+        if row is None:
+            raise SessionNotFound(self.session_id)
+        if row.token == self.token:
+            return int(row.epoch)
+        assert self.expected_epoch is not None
+        raise StaleEpoch(self.session_id, self.expected_epoch, row.epoch)
+
+
+@dataclass(frozen=True)
+class Append:
+    """One message for the log, with its JSON."""
+
+    session_id: str
+    message: Message
+    body: str
+    expected_seq: int
+    epoch: int
+    status: str
+
+    def __call__(self, db: sa.Connection) -> LogEntry:
+        at, seq = now(), self.expected_seq + 1
+        place = {"session": self.session_id, "expected": self.expected_seq, "writer": self.epoch}
+        if db.execute(_ADVANCE, {**place, "next": seq, "now": at, "word": self.status}).rowcount != 1:
+            return self._there_already(db)
+        row = {"session_id": self.session_id, "seq": seq, "at": at, "epoch": self.epoch, "body": self.body}
+        db.execute(sa.insert(LOG), row)
+        self._note(db, seq)
+        return LogEntry(seq=seq, at=datetime.fromisoformat(at), message=self.message)
+
+    def _note(self, db: sa.Connection, seq: int) -> None:
+        """Keep beside the log what the message says of its session."""
+        match self.message:
+            case SessionStarted(request=request):
+                self._set_limits(db, request.limits)
+            case Steered(action="raise", limits=Limits() as limits):
+                known = limits_of(db.execute(_LIMITS, {"session": self.session_id}).scalar_one())
+                self._set_limits(db, known.raised(limits))
+            case ReportReady(artefact=artefact):
+                db.execute(_SET_ARTEFACT, {"session": self.session_id, "name": artefact})
+            case SourceRead(source=source) if source is not None:
+                fields = {"source_id": source.id, "kind": str(source.kind)}
+                fields |= {"location": storable(source.location), "title": storable(source.title)}
+                add(db, SNAPSHOTS, {"session_id": self.session_id, "seq": seq, **fields})
+            case _:
+                pass
+
+    def _set_limits(self, db: sa.Connection, limits: Limits) -> None:
+        db.execute(_SET_LIMITS, {"session": self.session_id, "body": limits.model_dump_json(exclude_none=True)})
+
+    def _there_already(self, db: sa.Connection) -> LogEntry:
+        """The entry, where this very append was done before and only its answer was lost."""
+        row = db.execute(_WHERE, {"session": self.session_id}).first()
+        if row is None:
+            raise SessionNotFound(self.session_id)
+        if row.epoch != self.epoch:
+            raise StaleEpoch(self.session_id, self.epoch, row.epoch)
+        if row.seq == self.expected_seq + 1:
+            found = db.execute(_ENTRY, {"session": self.session_id, "number": row.seq}).first()
+            if found is not None and (found.epoch, found.body) == (self.epoch, self.body):
+                return LogEntry(seq=row.seq, at=datetime.fromisoformat(found.at), message=self.message)
+        raise StoreConflict(self.session_id, self.expected_seq, row.seq)
+
+
+def read(db: sa.Connection, session_id: str, after: int) -> list[LogEntry]:
+    rows = db.execute(_ENTRIES, {"session": session_id, "after": after}).all()
+    return [LogEntry(seq=r.seq, at=datetime.fromisoformat(r.at), message=MESSAGES.validate_json(r.body)) for r in rows]
+
+
+def fence(db: sa.Connection, session_id: str, epoch: int, *, hold: bool = False) -> bool:
+    """See that `epoch` is the session's; says whether the session is there. `hold`: for the rest of the transaction.
+
+    Raises:
+        StaleEpoch: it is not.
+    """
+    found = db.execute(_EPOCH_HELD if hold else _EPOCH, {"session": session_id}).scalar_one_or_none()
+    if found is not None and found != epoch:
+        raise StaleEpoch(session_id, epoch, found)
+    return found is not None
+
+
+def session(db: sa.Connection, session_id: str) -> SessionRow | None:
+    row = db.execute(sa.select(*_COLUMNS).where(_ID), {"session": session_id}).first()
+    return None if row is None else _session_row(row)
+
+
+def sessions(
+    db: sa.Connection, limit: int, status: str, holder: str, shard: int | None, owner: str
+) -> list[SessionRow]:
+    query = sa.select(*_COLUMNS).order_by(SESSIONS.c.created_at.desc(), SESSIONS.c.id).limit(limit)
+    wanted = {"status": status or None, "holder": holder or None, "shard": shard, "owner": owner or None}
+    for name, value in wanted.items():
+        if value is not None:
+            query = query.where(SESSIONS.c[name] == value)
+    return [_session_row(row) for row in db.execute(query)]
+
+
+def snapshots(db: sa.Connection, session_id: str) -> list[SnapshotRow]:
+    rows = db.execute(_SNAPSHOTS, {"session": session_id})
+    return [
+        SnapshotRow(source_id=r.source_id, location=r.location, kind=SourceKind(r.kind), title=r.title) for r in rows
+    ]
+
+
+def limits_of(body: str) -> Limits:
+    return Limits() if body == "{}" else Limits.model_validate_json(body)
+
+
+def _session_row(row: sa.Row[tuple[object, ...]]) -> SessionRow:
+    fields = dict(row._mapping)
+    for name in ("created_at", "updated_at"):
+        fields[name] = datetime.fromisoformat(fields[name])
+    return SessionRow(**fields | {"limits": limits_of(fields["limits"])})

@@ -1,0 +1,153 @@
+"""The tables. The same for SQLite and PostgreSQL; `migrations/` leads every older database here."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from marg_ray.records import Usage
+
+HEAD = "0002"  # the newest migration; a database made from METADATA is stamped with it
+
+METADATA = sa.MetaData()
+VERSION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),  # of its own: alembic makes it and leaves it out of comparisons
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+
+
+def usage_columns(prefix: str) -> list[sa.Column[int] | sa.Column[float]]:
+    """A `Usage` as numbers, so that the database can add them up."""
+    return [
+        sa.Column(
+            f"{prefix}_{name}",
+            sa.Float() if isinstance(field.default, float) else sa.Integer(),
+            nullable=False,
+            server_default="0",
+        )
+        for name, field in Usage.model_fields.items()
+    ]
+
+
+SESSIONS = sa.Table(
+    "sessions",
+    METADATA,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("created_at", sa.String(40), nullable=False, index=True),
+    sa.Column("updated_at", sa.String(40), nullable=False),
+    sa.Column("status", sa.String(40), nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("seq", sa.Integer, nullable=False),
+    sa.Column("artefact", sa.String(64), nullable=False),
+    sa.Column("holder", sa.String(200), nullable=False),
+    sa.Column("shard", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("limits", sa.Text, nullable=False, server_default="{}"),
+    sa.Column("token", sa.String(32), nullable=False, server_default=""),  # names the one that set the epoch
+    sa.Index("ix_sessions_work", "status", "holder", "shard"),
+)
+LOG = sa.Table(
+    "log",
+    METADATA,
+    sa.Column("session_id", sa.String(64), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("at", sa.String(40), nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+)
+SNAPSHOTS = sa.Table(
+    "snapshots",
+    METADATA,
+    sa.Column("session_id", sa.String(64), primary_key=True),
+    sa.Column("source_id", sa.String(64), primary_key=True),
+    sa.Column("seq", sa.Integer, nullable=False),  # the log entry that says it was read
+    sa.Column("location", sa.Text, nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("title", sa.Text, nullable=False),
+)
+CALLS = sa.Table(
+    "calls",
+    METADATA,
+    sa.Column("session_id", sa.String(64), primary_key=True),
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("task_id", sa.Text, nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("status", sa.String(20), nullable=False),
+    sa.Column("begun", sa.Integer, nullable=False),
+    sa.Column("begun_at", sa.String(40), nullable=False),
+    sa.Column("token", sa.String(32), nullable=False, server_default=""),  # names the attempt under way
+    sa.Column("result", sa.Text, nullable=False, server_default=""),
+    *usage_columns("used"),
+    *usage_columns("reserved"),
+    *usage_columns("lost"),
+)
+METRICS = sa.Table(
+    "metrics",
+    METADATA,
+    sa.Column("session_id", sa.String(64), primary_key=True),
+    sa.Column("body", sa.Text, nullable=False),
+)
+KEYS = sa.Table(
+    "keys",
+    METADATA,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("session_id", sa.String(64), nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+)
+SHARDS = sa.Table(
+    "shards",
+    METADATA,
+    sa.Column("holder", sa.String(200), primary_key=True),
+    sa.Column("shard", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("beat_at", sa.String(40), nullable=False),
+)
+CACHE = sa.Table(
+    "cache",
+    METADATA,
+    sa.Column("space", sa.String(40), primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+    sa.Column("stored_at", sa.Float, nullable=False),  # seconds since 1970, UTC
+    sa.Column("expires_at", sa.Float, nullable=False, index=True),
+    sa.Column("hits", sa.Integer, nullable=False),
+)
+
+_NEW_ROW = {
+    dialect: {
+        table: insert(table).on_conflict_do_nothing()
+        for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS)  # built once: a statement costs more to build than to run
+    }
+    for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
+}
+
+
+def add(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> bool:
+    """Insert a row unless its key is there; says whether it was inserted. Of several at once one inserts."""
+    return db.execute(_NEW_ROW[db.dialect.name][table], row).rowcount == 1
+
+
+_PUT_COLUMNS = ((METRICS, ("body",)), (SHARDS, ("beat_at",)), (CACHE, ("value", "stored_at", "expires_at")))
+
+
+def _putting(insert: type[sqlite.Insert] | type[postgresql.Insert]) -> dict[sa.Table, sa.Insert]:
+    statements: dict[sa.Table, sa.Insert] = {}
+    for table, changed in _PUT_COLUMNS:
+        new = insert(table)
+        statements[table] = new.on_conflict_do_update(
+            index_elements=list(table.primary_key), set_={name: new.excluded[name] for name in changed}
+        )
+    return statements
+
+
+_PUT = {"sqlite": _putting(sqlite.Insert), "postgresql": _putting(postgresql.Insert)}
+
+
+def put(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> None:
+    """Insert a row, or change the one that has its key."""
+    db.execute(_PUT[db.dialect.name][table], row)
