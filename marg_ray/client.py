@@ -18,14 +18,15 @@ from marg_ray.errors import (
     SessionHalted,
     UsageError,
 )
+from marg_ray.folding import apply
 from marg_ray.messages import Message
 from marg_ray.records import Depth, OutlineEntry, ReportStatus, Request, RequestClass, SourceChoice
 from marg_ray.settings import Settings, load
-from marg_ray.state import ResearchState, apply
+from marg_ray.state import ResearchState
 
 if TYPE_CHECKING:
-    from marg_ray.actors.coordinator import Progress
     from marg_ray.actors.deploy import Runtime
+    from marg_ray.actors.live import Progress
     from marg_ray.models.select import Choice
     from marg_ray.report.model import Report
     from marg_ray.sources.library.refresh import Progress as IndexProgress

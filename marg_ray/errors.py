@@ -131,17 +131,25 @@ class StoreUnavailable(MargError):
 
 
 class SessionMoved(MargError):
-    """Another coordinator works on the session: shard `shard`."""
+    """Another coordinator works on the session: shard `shard` of this runtime, or of `holder` where one is named."""
 
     http_status = 409
     retryable = True
 
-    def __init__(self, session_id: str, shard: int) -> None:
-        super().__init__(session_id, shard)
-        self.session_id, self.shard = session_id, shard
+    def __init__(self, session_id: str, shard: int, holder: str = "") -> None:
+        super().__init__(session_id, shard, holder)
+        self.session_id, self.shard, self.holder = session_id, shard, holder
 
     def __str__(self) -> str:
-        return f"{self.session_id} is with coordinator {self.shard} now"
+        if self.holder:
+            return f"another process works on {self.session_id}"
+        return f"{self.session_id} is with coordinator {self.shard}"
+
+    @property
+    def hint(self) -> str:
+        return (
+            "`marg cancel`, `marg steer` and `marg decide` reach it there; `marg runs` shows it" if self.holder else ""
+        )
 
 
 class DecisionConflict(MargError):

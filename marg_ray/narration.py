@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from marg_ray.decisions import steering_words
 from marg_ray.messages import (
     SCOUT,
     SUMMARY,
     AnalysisReady,
     DraftGrounded,
     DraftReady,
+    LimitReached,
     Message,
     PlanDecided,
+    PlanEdited,
     PlanReady,
     ReportReady,
     ReviewDecided,
     ReviewDone,
     SearchDone,
     SessionCancelled,
+    SessionPaused,
     SessionResumed,
     SessionStarted,
     SourceRead,
+    Steered,
     TaskFailed,
 )
 from marg_ray.records import Verdict
@@ -34,6 +39,8 @@ def describe(message: Message) -> str:
         case PlanReady():
             queries = sum(len(s.queries) for s in message.plan.sections)
             return f"planned {_count(len(message.plan.sections), 'section')} with {_count(queries, 'query', 'queries')}"
+        case PlanEdited():
+            return f"plan edited by {message.by}: {_count(len(message.sections), 'section')}"
         case PlanDecided():
             return f"plan {'approved' if message.approved else 'rejected'} by {message.by}"
         case SearchDone():
@@ -62,6 +69,12 @@ def describe(message: Message) -> str:
             return f"report ready: {message.status}" if not message.reason else f"no report: {message.reason}"
         case TaskFailed():
             return f"{message.stage} failed: {message.detail}"
+        case Steered():
+            return f"{message.by}: {steering_words(message)}"
+        case LimitReached():
+            return message.detail
+        case SessionPaused():
+            return f"paused by {message.by}"
         case SessionCancelled():
             return f"cancelled by {message.by}"
         case SessionResumed():

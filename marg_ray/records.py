@@ -50,10 +50,11 @@ class Limits(Record):
     deadline: datetime | None = None  # the moment by which the report is due
     searches: Annotated[int | None, Field(ge=0)] = None  # web searches
     tasks: Annotated[int | None, Field(ge=1)] = None  # agents' tasks
+    writer_share: Annotated[float, Field(ge=0, le=0.9)] = 0.4  # held back for writing
 
     def raised(self, to: Limits) -> Limits:
         """These limits with those that `to` names in their place."""
-        return self.model_copy(update={k: v for k, v in to if v is not None})
+        return self.model_copy(update={k: v for k, v in to if v is not None and k != "writer_share"})
 
 
 class Request(Record):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from marg_ray.messages import SCOUT, SUMMARY
 from marg_ray.records import Depth, Draft, Evidence, GateMode, RequestClass, Role, Source, Zone
-from marg_ray.state import ResearchState, SectionState, slot_of, status_of
+from marg_ray.state import ResearchState, SectionState, Stop, slot_of, status_of
 from marg_ray.tasks import (
     AnalyseTask,
     DraftTask,
@@ -34,7 +34,7 @@ UNANALYSED = frozenset({RequestClass.QUICK_RESEARCH, RequestClass.WRITE_ONLY})
 
 def next_tasks(state: ResearchState) -> tuple[Task, ...]:
     """Every task that this state calls for and that is not answered. Pure: the whole flow is one table to walk."""
-    if state.request is None or state.over:
+    if state.request is None or state.over or state.paused:
         return ()
     return tuple(task for task in _due(state) if task.id not in state.answered)
 
@@ -72,13 +72,13 @@ def _due_in(state: ResearchState, section: SectionState) -> Iterator[Task]:
     assert state.request is not None
     name, sid = section.section.id, state.session_id
     for n, slot in enumerate(section.searches):
-        if not slot.done:
-            yield _search(state, name, section.section.title, slot.query, f"{slot.iteration}.{n}")
+        if slot.open:
+            yield _search(state, name, section.section.title, slot.query, f"{slot.iteration}.{n}{_again(slot.opened)}")
     queries = tuple(s.query for s in section.searches)
     for read in section.reads:
-        if not read.done:
+        if read.open:
             yield ReadTask(
-                id=f"{sid}/{name}/read/{slot_of(read.hit.location)}",
+                id=f"{sid}/{name}/read/{slot_of(read.hit.location)}{_again(read.opened)}",
                 session_id=sid,
                 section=name,
                 question=state.request.question,
@@ -126,7 +126,7 @@ def _refused(state: ResearchState) -> bool:
 
 
 def _analysed(state: ResearchState) -> bool:
-    if state.request_class in UNANALYSED:
+    if state.request_class in UNANALYSED or state.stop is Stop.ALL:
         return True
     return state.analysis is not None and state.analysed_from == len(state.evidence)
 
@@ -138,14 +138,14 @@ def _researching_over(state: ResearchState) -> bool:
     """
     if not state.sections or not all(s.settled for s in state.sections.values()) or not _analysed(state):
         return False
-    if state.request_class in UNREVIEWED or state.review_failed or state.budget_stopped:
+    if state.request_class in UNREVIEWED or state.review_failed or state.stop is Stop.ALL:
         return True
     return bool(state.reviews) and not state.drafts_changed
 
 
 def _gate_closed(state: ResearchState) -> bool:
     assert state.request is not None
-    if state.decided or not state.reviews:
+    if state.decided or not state.reviews or state.stop is Stop.ALL:
         return False
     match state.request.gate:
         case GateMode.ALWAYS:
@@ -157,7 +157,7 @@ def _gate_closed(state: ResearchState) -> bool:
 
 
 def _summarised(state: ResearchState) -> bool:
-    return state.request_class is not RequestClass.RESEARCH_ONLY and not state.budget_stopped
+    return state.request_class is not RequestClass.RESEARCH_ONLY and state.stop is not Stop.ALL
 
 
 # ---- tasks, with just what their agents may read
@@ -174,6 +174,10 @@ def _search(state: ResearchState, section: str, title: str, query: str, number: 
         title=title,
         query=query,
     )
+
+
+def _again(opened: int) -> str:
+    return f"+{opened}" if opened else ""
 
 
 def _sources(state: ResearchState, evidence: tuple[Evidence, ...]) -> dict[str, Source]:
@@ -232,7 +236,7 @@ def _analyse(state: ResearchState) -> AnalyseTask:
     evidence = tuple(state.evidence[e] for s in state.sections.values() for e in s.evidence)
     unique = tuple({e.id: e for e in evidence}.values())
     return AnalyseTask(
-        id=f"{state.session_id}/analyse/{state.iteration}",
+        id=f"{state.session_id}/analyse/{state.iteration}.{len(state.evidence)}",
         session_id=state.session_id,
         question=state.request.question,
         language=_language(state),
@@ -259,7 +263,7 @@ def _review(state: ResearchState) -> ReviewTask:
         )
     used = {c for j in judged if j.draft for sentence in j.draft.sentences for c in sentence.citations}
     return ReviewTask(
-        id=f"{state.session_id}/review/{state.iteration}",
+        id=f"{state.session_id}/review/{len(state.reviews) + 1}",
         session_id=state.session_id,
         question=state.request.question,
         language=_language(state),
@@ -275,13 +279,14 @@ def _summarise(state: ResearchState) -> SummariseTask:
     assert state.request is not None
     assert state.plan is not None
     return SummariseTask(
-        id=f"{state.session_id}/{SUMMARY}/draft/1",
+        id=f"{state.session_id}/{SUMMARY}/draft/{state.summary_round}",
         session_id=state.session_id,
         section=SUMMARY,
         question=state.request.question,
         language=_language(state),
         plan=state.plan,
         drafts={s.section.id: s.draft for s in state.sections.values() if s.draft},
+        revision=state.summary_round,
     )
 
 

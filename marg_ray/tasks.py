@@ -136,6 +136,7 @@ class SummariseTask(_Task):
     language: str
     plan: Plan
     drafts: dict[str, Draft]
+    revision: int = 1
 
 
 class FormatTask(_Task):

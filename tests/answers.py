@@ -6,6 +6,7 @@ import hashlib
 from datetime import UTC, datetime
 from random import Random
 
+from marg_ray.folding import apply
 from marg_ray.messages import (
     AnalysisReady,
     DraftGrounded,
@@ -45,7 +46,7 @@ from marg_ray.records import (
     Zone,
     evidence_id,
 )
-from marg_ray.state import ResearchState, apply, status_of
+from marg_ray.state import ResearchState, status_of
 from marg_ray.tasks import (
     AnalyseTask,
     DraftTask,

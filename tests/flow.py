@@ -19,6 +19,7 @@ from marg_ray.actors.protocol import Agent
 from marg_ray.actors.researcher import Researcher
 from marg_ray.actors.synthesizer import Synthesizer
 from marg_ray.errors import FetchFailed
+from marg_ray.folding import replay
 from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.messages import Message
 from marg_ray.models.client import ModelClient
@@ -33,7 +34,7 @@ from marg_ray.sources.protocol import Fetched, Searcher
 from marg_ray.sources.web.engine import EngineReply
 from marg_ray.sources.web.search import WebSearch
 from marg_ray.sources.web.testing import ScriptedEngine
-from marg_ray.state import ResearchState, replay
+from marg_ray.state import ResearchState
 from marg_ray.store.artefacts import Artefacts
 from marg_ray.store.memory import MemoryStore
 from marg_ray.tasks import SearchTask, Task

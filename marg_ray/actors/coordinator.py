@@ -10,94 +10,137 @@ import asyncio
 import contextlib
 import logging
 import time
-from dataclasses import dataclass, field
+from collections.abc import Coroutine
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
-from marg_ray.actors.protocol import Dispatch
-from marg_ray.errors import MargError, SessionNotFound, StaleEpoch
-from marg_ray.messages import Message, SessionCancelled, SessionResumed, SessionStarted, TaskFailed
-from marg_ray.records import Record, Request
+from marg_ray.actors.holder import is_alive
+from marg_ray.actors.live import Live, Progress, Running, next_alarm, status_word, worked_before
+from marg_ray.actors.owner import Decision, decided, steering
+from marg_ray.actors.protocol import Admission, Dispatch
+from marg_ray.errors import (
+    KeyReused,
+    MargError,
+    RuntimeUnavailable,
+    SessionMoved,
+    SessionNotFound,
+    StaleEpoch,
+    TooBusy,
+)
+from marg_ray.folding import apply
+from marg_ray.messages import (
+    Message,
+    SessionCancelled,
+    SessionPaused,
+    SessionResumed,
+    SessionStarted,
+    Steered,
+    TaskFailed,
+)
+from marg_ray.records import Request
 from marg_ray.routing import next_tasks, waiting_for
-from marg_ray.state import ResearchState, apply, replay
-from marg_ray.store.protocol import LogEntry, SessionRow, Store
+from marg_ray.state import ResearchState
+from marg_ray.store.protocol import SessionRow, Store
 from marg_ray.tasks import Task
 
 log = logging.getLogger(__name__)
 
 HANDED_OUT = 2  # how often a task that does not answer is handed out before it counts as failed
-
-
-class Running(Record):
-    """A task that an agent has in hand."""
-
-    id: str
-    role: str
-    kind: str
-    section: str
-    target: str
-    since: float  # seconds
-
-
-class Progress(Record):
-    """What a watcher gets: new log entries, and who works on what."""
-
-    entries: tuple[LogEntry, ...]
-    running: tuple[Running, ...]
-    status: str
-    waiting_for: str = ""
-    halt: str = ""
-
-
-@dataclass
-class _Live:
-    """A session in this process."""
-
-    state: ResearchState
-    seq: int
-    epoch: int
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # an async actor interleaves calls at every await
-    entries: list[LogEntry] = field(default_factory=list)
-    in_flight: dict[str, tuple[Task, asyncio.Task[None], float]] = field(default_factory=dict)
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def announce(self) -> None:
-        self.changed.set()
-        self.changed = asyncio.Event()
-
-
-def status_word(state: ResearchState) -> str:
-    """The status on a session's row."""
-    if state.report is not None:
-        return str(state.report.status)
-    if state.cancelled:
-        return "cancelled"
-    if state.halt is not None:
-        return "halted"
-    return "waiting" if waiting_for(state) else "running"
+DIED_TIMES = 30  # how often a task is handed out whose agent or worker died
+PAUSE_S = 2.0  # at most, before such a task is handed out again
+STORE_AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between tries to take a session up whose store did not answer
+SETTLED = frozenset({"passed", "quality_warning", "insufficient_evidence", "budget_stopped", "cancelled"})
 
 
 class Coordinator:
-    """Holds the canonical state of its sessions. Every method may be called again with the same arguments."""
+    """Holds the canonical state of its sessions. Every method may be called again with the same arguments.
 
-    def __init__(self, store: Store, dispatch: Dispatch, *, holder: str = "", lease_s: float = 600.0) -> None:
-        self._store, self._dispatch, self._lease_s = store, dispatch, lease_s
-        self._holder = holder
-        self._live: dict[str, _Live] = {}
+    Several coordinators share a store: each writes its signs of life there, and takes over the sessions of one that
+    gives none. Who follows a session at the wrong one is told the right one (`SessionMoved`).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        dispatch: Dispatch,
+        *,
+        holder: str = "",
+        shard: int = 0,
+        admission: Admission | None = None,
+        lease_s: float = 600.0,
+        beat_s: float = 2.0,
+        dead_after_s: float = 15.0,
+    ) -> None:
+        self._store, self._dispatch, self._admission, self._lease_s = store, dispatch, admission, lease_s
+        self._holder, self._shard = holder, shard
+        self._beat_s, self._dead_after_s = beat_s, dead_after_s
+        self._live: dict[str, Live] = {}
         self._opening: dict[str, asyncio.Lock] = {}
+        self._aside: set[asyncio.Task[None]] = set()  # work that nobody waits for
+
+    # ---- the runtime
 
     async def recover(self) -> list[str]:
-        """Take up every session that this runtime had under way. Called when the process was restarted."""
-        rows = await self._store.sessions(status="running", holder=self._holder, limit=100_000)
-        for row in rows:
-            await self.resume(row.id)
-        return [row.id for row in rows]
+        """Take up every session that this coordinator had under way. Called when the process was restarted."""
+        return await self._take_up(self._shard)
 
-    async def submit(self, session_id: str, request: Request) -> None:
-        """Start a session; one that exists goes on."""
+    async def watch(self) -> None:
+        """Give signs of life, keep the places of the sessions that run, and look after the other coordinators."""
+        while True:
+            with contextlib.suppress(Exception):  # a store or desk that is away for a moment
+                await self._store.beat(self._holder, self._shard)
+                if self._admission is not None:
+                    await self._admission.renew([sid for sid, live in self._live.items() if _runs(live)])
+                for shard in await self._orphans():
+                    taken = await self._take_up(shard)
+                    log.warning("coordinator %d gives no sign of life: took over %d sessions", shard, len(taken))
+            await asyncio.sleep(self._beat_s)
+
+    async def _orphans(self) -> list[int]:
+        """The silent coordinators that this one is the next living after."""
+        rows = await self._store.shards(self._holder)
+        living = {r.shard for r in rows if _fresh(r.beat_at, self._dead_after_s)} | {self._shard}
+        silent = [r.shard for r in rows if r.shard not in living]
+        after = sorted(living)
+        return [s for s in silent if next((n for n in after if n > s), after[0]) == self._shard]
+
+    async def _take_up(self, shard: int) -> list[str]:
+        taken = []
+        for status in ("running", "waiting"):
+            for row in await self._store.sessions(status=status, holder=self._holder, shard=shard, limit=100_000):
+                with contextlib.suppress(StaleEpoch, SessionMoved):  # another was quicker
+                    await self._go_on(await self._open(row.id, take=True, expected_epoch=row.epoch))
+                    taken.append(row.id)
+        return taken
+
+    async def close(self) -> None:
+        """Stop work here; the sessions stay as their logs say."""
+        for session_id in list(self._live):
+            self._drop(session_id)
+        for work in self._aside:
+            work.cancel()
+        await self._store.close()
+
+    # ---- sessions
+
+    async def submit(self, session_id: str, request: Request, key: str = "", body: str = "") -> str:
+        """Start a session; one that exists goes on. Returns its id: with an idempotency `key`, the first one's.
+
+        `key` and `body` are digests of the key and of the request.
+
+        Raises:
+            KeyReused: the key came with another body before.
+            TooBusy: too many sessions wait already.
+        """
+        if key:
+            session_id, first = await self._store.claim_key(request.owner, key, body, session_id)
+            if first != body:
+                raise KeyReused(session_id)
         await self._store.create(session_id, owner=request.owner, question=request.question)
-        live = await self._open(session_id)
+        live = await self._open(session_id, take=True)
         if live.state.request is None:
+            await self._enter(session_id, live, request)
             now = datetime.now(UTC).isoformat()
             start = SessionStarted(
                 task_id=f"{session_id}/start", session_id=session_id, request=request, started_at=now
@@ -105,48 +148,82 @@ class Coordinator:
             await self.deliver(session_id, start)
         else:
             await self._go_on(live)
+        return session_id
 
-    async def resume(self, session_id: str) -> str:
-        """Go on with a session from its log; returns its status."""
-        live = await self._open(session_id)
-        if live.state.halt is not None:
-            again = SessionResumed(task_id=f"{session_id}/resume/{live.state.halts}")
-            await self.deliver(session_id, again)
+    async def resume(self, session_id: str, by: str = "owner") -> str:
+        """Go on with a session from its log, after a halt, a pause or a crash; returns its status.
+
+        Raises:
+            SessionMoved: another coordinator works on it.
+            StaleEpoch: another one took it up at the same moment.
+        """
+        live = await self._open(session_id, take=True)
+        if live.state.halt is not None or live.state.paused:
+            number = len(live.state.answered)
+            await self.deliver(session_id, SessionResumed(task_id=f"{session_id}/resume/{number}", by=by))
         await self._go_on(live)
+        return status_word(live.state)
+
+    async def pause(self, session_id: str, by: str = "owner") -> str:
+        """Stop work for now; what is under way is aborted. Returns the session's status."""
+        live = await self._open(session_id, take=True)
+        if not live.state.over and not live.state.paused:
+            number = len(live.state.answered)
+            await self.deliver(session_id, SessionPaused(task_id=f"{session_id}/pause/{number}", by=by))
         return status_word(live.state)
 
     async def cancel(self, session_id: str, by: str = "owner") -> str:
         """Stop a session; what it has found stays. Returns its status."""
-        live = await self._open(session_id)
+        live = await self._open(session_id, take=True)
         await self.deliver(session_id, SessionCancelled(task_id=f"{session_id}/cancel", by=by))
+        return status_word(live.state)
+
+    async def decide(self, session_id: str, decision: Decision) -> str:
+        """Decide at the gate that the session waits at; of several deciders the first wins. Returns the status.
+
+        Raises:
+            DecisionConflict: nothing waits for this decision (any more); it says what was decided, by whom.
+        """
+        live = await self._open(session_id, take=True)
+        async with live.turn:
+            message = decided(live.state, decision, [e.message for e in live.entries])
+            if message is not None:  # None: the same was decided already
+                await self._record(live, message)
+        return status_word(live.state)
+
+    async def steer(self, session_id: str, steered: Steered) -> str:
+        """Change the course of a session under way. Returns its status.
+
+        Raises:
+            UsageError: there is nothing like it in the session.
+            DecisionConflict: the session is over.
+        """
+        live = await self._open(session_id, take=True)
+        async with live.turn:
+            if steered.task_id not in live.state.answered:
+                await self._record(live, steering(live.state, steered))
         return status_word(live.state)
 
     async def deliver(self, session_id: str, message: Message) -> None:
         """Record a fact, change the state by it, and hand out what is due then."""
-        live = await self._open(session_id)
+        live = await self._open(session_id, take=True)
         async with live.turn:
-            state = apply(live.state, message)
-            if state is not live.state:  # not a repeat
-                try:
-                    entry = await self._store.append(
-                        session_id, message, expected_seq=live.seq, epoch=live.epoch, status=status_word(state)
-                    )
-                except StaleEpoch:  # another coordinator has the session: stop here, write nothing
-                    self._drop(session_id)
-                    raise
-                live.state, live.seq = state, entry.seq
-                live.entries.append(entry)
-                live.announce()
-            self._hand_out(live)
+            await self._record(live, message)
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
-        """Entries above `after`; waits up to `wait_s` for one while the session is under way."""
+        """Entries above `after`; waits up to `wait_s` for one while the session is under way.
+
+        Raises:
+            SessionMoved: another coordinator works on it.
+        """
         live = await self._open(session_id)
         changed = live.changed
-        if live.seq <= after and not live.state.over and not waiting_for(live.state):
+        if live.seq <= after and not live.state.over and not live.state.paused and not waiting_for(live.state):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), wait_s)
         now = time.monotonic()
+        queued = live.place is not None and not live.place.done() and self._admission is not None
+        position = await self._admission.position(session_id) if queued and self._admission else 0
         return Progress(
             entries=tuple(live.entries[after:]),
             running=tuple(
@@ -156,6 +233,7 @@ class Coordinator:
             status=status_word(live.state),
             waiting_for=waiting_for(live.state),
             halt=f"{live.state.halt.error}: {live.state.halt.detail}" if live.state.halt else "",
+            position=position or 0,
         )
 
     async def state(self, session_id: str) -> ResearchState:
@@ -165,71 +243,250 @@ class Coordinator:
     async def sessions(self, limit: int = 100) -> list[SessionRow]:
         return await self._store.sessions(limit=limit)
 
-    async def close(self) -> None:
-        """Stop work here; the sessions stay as their logs say."""
-        for session_id in list(self._live):
-            self._drop(session_id)
-        await self._store.close()
+    # ---- inside: a session in this process
 
-    # ---- inside
+    async def _open(self, session_id: str, *, take: bool = False, expected_epoch: int | None = None) -> Live:
+        """A session in this process. It is taken over from its log where nobody works on it.
 
-    async def _open(self, session_id: str) -> _Live:
-        """A session in this process: taken over from its log at the first call."""
+        Without `take` a session that is over is only read.
+        """
         if session_id in self._live:
             return self._live[session_id]
         async with self._opening.setdefault(session_id, asyncio.Lock()):  # two first calls open it once
             if session_id not in self._live:
-                epoch = await self._store.take_over(session_id, holder=self._holder)
+                row = await self._store.session(session_id)
+                if not take and row.status in SETTLED:
+                    entries = await self._store.read(session_id)
+                    state, worked = worked_before(entries)
+                    return Live(state=state, seq=len(entries), epoch=row.epoch, entries=entries, worked=worked)
+                await self._see_that_it_is_free(row)
+                epoch = await self._store.take_over(
+                    session_id,
+                    holder=self._holder,
+                    shard=self._shard,
+                    expected_epoch=row.epoch if expected_epoch is None else expected_epoch,
+                )
                 entries = await self._store.read(session_id)
-                state = replay(e.message for e in entries)
-                self._live[session_id] = _Live(state=state, seq=len(entries), epoch=epoch, entries=entries)
+                state, worked = worked_before(entries)
+                live = Live(state=state, seq=len(entries), epoch=epoch, entries=entries, worked=worked)
+                live.mark(datetime.now(UTC))
+                self._live[session_id] = live
             return self._live[session_id]
 
-    async def _go_on(self, live: _Live) -> None:
-        async with live.turn:
-            self._hand_out(live)
+    async def _see_that_it_is_free(self, row: SessionRow) -> None:
+        """Nobody else works on it.
+
+        Raises:
+            SessionMoved: somebody does, and gives signs of life.
+        """
+        if not row.holder or (row.holder, row.shard) == (self._holder, self._shard) or row.status in SETTLED:
+            return
+        if not is_alive(row.holder):
+            return
+        for other in await self._store.shards(row.holder):
+            if other.shard == row.shard and _fresh(other.beat_at, self._dead_after_s):
+                raise SessionMoved(row.id, row.shard, row.holder if row.holder != self._holder else "")
 
     def _drop(self, session_id: str) -> None:
         live = self._live.pop(session_id, None)
-        if live is not None:
-            for _, work, _ in live.in_flight.values():
+        if live is None:
+            return
+        for _, work, _ in live.in_flight.values():
+            if work is not asyncio.current_task():
                 work.cancel()
-            live.announce()
+        if live.alarm is not None:
+            live.alarm.cancel()
+        if live.place is not None:
+            live.place.cancel()
+        live.announce()
 
-    def _hand_out(self, live: _Live) -> None:
+    async def _record(self, live: Live, message: Message) -> None:
+        """Under the session's lock: to the log, then to the state, then out.
+
+        Raises:
+            StaleEpoch: another coordinator has the session; nothing was written, and work on it stops here.
+        """
+        state = apply(live.state, message)
+        if state is live.state:  # a repeat
+            self._hand_out(live)
+            return
+        session_id = state.session_id
+        try:
+            entry = await self._store.append(
+                session_id, message, expected_seq=live.seq, epoch=live.epoch, status=status_word(state)
+            )
+        except StaleEpoch:
+            self._drop(session_id)
+            raise
+        except Exception:  # the store is away, or the log is not as it was left: from the log again, when it is back
+            self._drop(session_id)
+            self._later(self._take_up_again(session_id))
+            raise
+        live.state, live.seq = state, entry.seq
+        live.entries.append(entry)
+        live.mark(entry.at)
+        live.announce()
+        self._hand_out(live)
+
+    async def _take_up_again(self, session_id: str) -> None:
+        for pause in STORE_AWAY_S:
+            await asyncio.sleep(pause)
+            try:
+                await self._go_on(await self._open(session_id, take=True))
+                return
+            except (StaleEpoch, SessionMoved, SessionNotFound):
+                return
+            except Exception:
+                log.warning("session %s cannot be taken up again yet", session_id, exc_info=True)
+
+    async def _go_on(self, live: Live) -> None:
+        async with live.turn:
+            self._hand_out(live)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
+    # ---- inside: admission and the clock
+
+    async def _enter(self, session_id: str, live: Live, request: Request) -> None:
+        """Take a place in the queue before the session is begun.
+
+        Raises:
+            TooBusy: there is none.
+        """
+        if self._admission is None:
+            return
+        self._queue(session_id, live, request)
+        assert live.place is not None
+        if await self._admission.position(session_id) is None:
+            await asyncio.wait({live.place}, timeout=1.0)
+            if live.place.done() and isinstance(error := live.place.exception(), TooBusy):
+                self._drop(session_id)
+                raise error
+
+    def _queue(self, session_id: str, live: Live, request: Request) -> None:
+        live.place = asyncio.create_task(self._admitted(session_id, live, request))
+
+    async def _admitted(self, session_id: str, live: Live, request: Request) -> None:
+        assert self._admission is not None
+        while True:
+            try:
+                await self._admission.enter(session_id, request.owner, request.priority)
+                break
+            except TooBusy as exc:
+                if live.state.request is None:  # not begun yet: whoever asks is told
+                    raise
+                await asyncio.sleep(exc.retry_after_s)
+            except RuntimeUnavailable:
+                await asyncio.sleep(PAUSE_S)
+        live.announce()
+        if live.state.request is not None:
+            self._later(self._go_on(live))
+
+    def _may_run(self, live: Live) -> bool:
+        """Whether the session has a place among those that run; it queues for one otherwise."""
+        if self._admission is None or live.state.request is None:
+            return True
+        if live.place is None:
+            self._queue(live.state.session_id, live, live.state.request)
+        assert live.place is not None
+        return live.place.done()
+
+    def _leave(self, live: Live) -> None:
+        if self._admission is not None and live.place is not None:
+            live.place.cancel()
+            live.place = None
+            self._later(self._admission.leave(live.state.session_id))
+
+    def _wind(self, session_id: str, live: Live) -> None:
+        """Set the clock for what it has to say next."""
+        if live.alarm is not None:
+            live.alarm.cancel()
+            live.alarm = None
+        due = next_alarm(live)
+        if due is not None:
+            left, message = due
+            loop = asyncio.get_running_loop()
+            live.alarm = loop.call_later(max(0.0, left), lambda: self._later(self._ring(session_id, live, message)))
+
+    async def _ring(self, session_id: str, live: Live, message: Message) -> None:
+        with contextlib.suppress(MargError):
+            async with live.turn:
+                due = next_alarm(live)
+                if self._live.get(session_id) is live and due is not None and due[0] <= 0.01:
+                    await self._record(live, due[1])
+                elif self._live.get(session_id) is live:
+                    self._wind(session_id, live)
+
+    # ---- inside: handing out
+
+    def _hand_out(self, live: Live) -> None:
         """Give what is due and not in hand to the agents; take back what is no longer due."""
         due = {task.id: task for task in next_tasks(live.state)}
         for task_id in [t for t in live.in_flight if t not in due]:
             _, work, _ = live.in_flight.pop(task_id)
             if work is not asyncio.current_task():
                 work.cancel()
+        if live.state.session_id:
+            self._wind(live.state.session_id, live)
+        if not due:
+            self._leave(live)
+            return
+        if not self._may_run(live):
+            return
         for task_id, task in due.items():
             if task_id not in live.in_flight:
-                work = asyncio.create_task(self._carry_out(live, task))
-                live.in_flight[task_id] = (task, work, time.monotonic())
+                fenced = task.model_copy(update={"epoch": live.epoch})
+                work = asyncio.create_task(self._carry_out(live, fenced))
+                live.in_flight[task_id] = (fenced, work, time.monotonic())
 
-    async def _carry_out(self, live: _Live, task: Task) -> None:
+    async def _carry_out(self, live: Live, task: Task) -> None:
         began = time.monotonic()
-        message = await self._answer_of(task)
+        try:
+            message = await self._answer_of(task)
+        except StaleEpoch:  # told by the ledger
+            self._drop(task.session_id)
+            return
         took = round(time.monotonic() - began, 4)
-        with contextlib.suppress(StaleEpoch, SessionNotFound):
-            await self.deliver(task.session_id, message.model_copy(update={"seconds": took}))
+        with contextlib.suppress(MargError):
+            async with live.turn:
+                # what was taken back meanwhile, or belongs to an earlier life of the session, is dropped
+                if self._live.get(task.session_id) is live and task.id in live.in_flight:
+                    await self._record(live, message.model_copy(update={"seconds": took}))
 
     async def _answer_of(self, task: Task) -> Message:
-        for tries_left in reversed(range(HANDED_OUT)):
+        silent = died = 0
+        while True:
             try:
                 return await asyncio.wait_for(self._dispatch(task), self._lease_s)
             except TimeoutError:
-                if tries_left:
-                    log.warning("no answer to %s within %g s: handed out again", task.id, self._lease_s)
-                    continue
-                return _failure(task, TimeoutError(f"no answer within {self._lease_s:g} s, {HANDED_OUT} times"))
+                silent += 1
+                if silent >= HANDED_OUT:
+                    return failure(task, TimeoutError(f"no answer within {self._lease_s:g} s, {HANDED_OUT} times"))
+                log.warning("no answer to %s within %g s: handed out again", task.id, self._lease_s)
+            except RuntimeUnavailable as exc:  # whoever had it died
+                died += 1
+                if died >= DIED_TIMES:
+                    return failure(task, exc)
+                await asyncio.sleep(min(PAUSE_S, 0.1 * 2**died))
+            except StaleEpoch:
+                raise
             except Exception as exc:  # whatever an agent raises becomes a fact; what follows is decided by `apply`
-                return _failure(task, exc)
-        raise AssertionError("unreachable")
+                return failure(task, exc)
 
 
-def _failure(task: Task, exc: Exception) -> TaskFailed:
+def _runs(live: Live) -> bool:
+    return live.place is not None and live.place.done() and not live.state.over
+
+
+def _fresh(beat_at: datetime, within_s: float) -> bool:
+    return (datetime.now(UTC) - beat_at).total_seconds() < within_s
+
+
+def failure(task: Task, exc: Exception) -> TaskFailed:
+    """An exception as a fact."""
     known = isinstance(exc, MargError)
     if not known:
         log.error("%s crashed", task.id, exc_info=exc)

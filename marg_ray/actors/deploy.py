@@ -26,9 +26,10 @@ import ray
 from ray.exceptions import RayTaskError
 
 from marg_ray.actors.assembly import Assembly, Places
-from marg_ray.actors.coordinator import Coordinator, Progress
+from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.holder import this_process
 from marg_ray.actors.ledger import LedgerBook
+from marg_ray.actors.live import Progress
 from marg_ray.actors.protocol import Agent
 from marg_ray.errors import RuntimeUnavailable
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from marg_ray.messages import Message, ReportReady, SessionStarted
+from marg_ray.messages import Message, ReportReady
 from marg_ray.narration import describe
 from marg_ray.records import Analysis, Draft, ReportStatus, Role, Zone
 from marg_ray.report.assemble import ReportInputs, build_report
 from marg_ray.report.model import TraceEntry, to_json
 from marg_ray.seams import Offload
-from marg_ray.state import ResearchState, role_of, status_of
+from marg_ray.state import ResearchState, status_of, teller_of
 from marg_ray.store.artefacts import Artefacts
 from marg_ray.store.protocol import LogEntry
 from marg_ray.tasks import FormatTask, Task
@@ -109,7 +109,7 @@ def trace_of(entries: tuple[LogEntry, ...]) -> tuple[TraceEntry, ...]:
         TraceEntry(
             seq=e.seq,
             at=e.at,
-            role="owner" if isinstance(e.message, SessionStarted) else str(role_of(e.message)),
+            role=teller_of(e.message),
             task=e.message.task_id,
             text=describe(e.message),
         )

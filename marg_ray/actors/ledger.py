@@ -1,58 +1,303 @@
-"""Every paid call of every session: none is paid twice, all are counted."""
+"""Every paid call of every session: none is paid twice, all are counted, and no session spends more than it may."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
-from marg_ray.records import Usage
+from marg_ray.budget import NOTHING, RESEARCH, Budget, Granted, Refused, Spending, bounded
+from marg_ray.errors import BudgetExceeded, SessionNotFound, StaleEpoch
+from marg_ray.records import Limits, Usage
 from marg_ray.seams import Begun, CallKey
 from marg_ray.store.protocol import CallRow, Store
 
+IDLE_S = 600.0  # an account that nobody asked for is dropped; the store has it
+REREAD_S = 60.0  # a session without limits may have got some
 
-@dataclass
-class _UnderWay:
-    holder: str  # the task that makes the call
+
+@dataclass(eq=False)
+class _Held:
+    """A call under way, and what is reserved for it."""
+
+    call: CallKey
+    reserved: Usage = NOTHING
+    granted: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def by(self, call: CallKey) -> bool:
+        return (self.call.task_id, self.call.attempt) == (call.task_id, call.attempt)
+
+
+@dataclass(eq=False)
+class _Account:
+    """What is known of a session. Without a limit only the calls under way are kept."""
+
+    epoch: int
+    read_at: float
+    budget: Budget | None = None
+    under_way: dict[str, _Held] = field(default_factory=dict)
+    orphans: dict[str, _Held] = field(default_factory=dict)  # begun before this process started, and still open
+    settled: dict[str, str] = field(default_factory=dict)  # key -> the attempt that settled it, "" where not known
+    room: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def reserve(self, held: _Held, usage: Usage) -> None:
+        if self.budget is not None:
+            self.budget = self.budget.reserve(usage, held.call.role)
+            held.reserved += usage
+
+    def leave(self, held: _Held, used: Usage) -> None:
+        """The call is not under way any more: what it had reserved comes back, `used` is spent."""
+        if self.budget is not None:
+            self.budget = self.budget.settle(held.reserved, used, held.call.role)
+        held.reserved = NOTHING
+        for calls in (self.under_way, self.orphans):
+            if calls.get(held.call.key) is held:
+                del calls[held.call.key]
+        if self.budget is not None and not self.under_way and not self.orphans:
+            self.budget = self.budget.idle()
+        held.over.set()
+        if self.budget is not None:
+            self.wake()
+
+    def write_off(self) -> None:
+        """Nobody came for what was under way before: it is spent."""
+        for orphan in list(self.orphans.values()):
+            self.leave(orphan, orphan.reserved)
+
+    def spend(self, call: CallKey, used: Usage) -> None:
+        if self.budget is not None:
+            self.budget = self.budget.settle(NOTHING, used, call.role)
+
+    def wake(self) -> None:
+        self.room.set()
+        self.room = asyncio.Event()
 
 
 class LedgerBook:
     """The `Ledger` on a store. While a call is under way, others who ask the same wait for its result.
 
     The task that holds a call may begin it again (its worker died and it was handed out anew). Another task takes it
-    over after `patience_s`.
+    over after `patience_s`. Either way the earlier attempt may have been paid, so what it had reserved is spent. A
+    call waits as long for room that others have reserved.
+
+    Limits are those in the store. They are read when a session is first met, and again before a call is refused.
     """
 
-    def __init__(self, store: Store, *, patience_s: float = 300.0) -> None:
-        self._store, self._patience_s = store, patience_s
-        self._under_way: dict[tuple[str, str], _UnderWay] = {}
+    def __init__(
+        self,
+        store: Store,
+        *,
+        writer_share: float = 0.4,
+        patience_s: float = 300.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store, self._writer_share, self._patience_s, self._clock = store, writer_share, patience_s, clock
+        self._accounts: dict[str, _Account] = {}
+        self._reading = asyncio.Lock()
+        self._throttled = 0
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
-        place = (call.session_id, call.key)
-        while (held := self._under_way.get(place)) is not None and held.holder != call.task_id:
-            try:
-                await asyncio.wait_for(held.over.wait(), self._patience_s)
-            except TimeoutError:
-                break
-        self._under_way[place] = _UnderWay(holder=call.task_id)  # before the await: two who ask at once are two
-        row = await self._store.begin_call(call)
+        """See `Ledger.begin`. Asked again with the same attempt (its answer was lost) it grants the same call."""
+        account = await self._account(call)
+        known = account.under_way.get(call.key)
+        if known is not None and known.granted and call.attempt and known.by(call):
+            return Begun(done=False)
+        await self._turn(account, call)
+        held = self._take(account, call)  # before any await: two who ask at once are two
+        try:
+            if account.budget is not None and call.key not in account.settled:
+                await self._reserve(account, held, estimate)
+            if (newer := account.under_way.get(call.key)) is not held and newer is not None:
+                account.leave(held, NOTHING)  # another attempt of the task came while this one waited for room
+                await asyncio.wait_for(newer.over.wait(), self._patience_s)
+                return await self.begin(call, estimate)
+            row = await self._store.begin_call(call, estimate)
+        except BaseException:
+            account.leave(held, NOTHING)
+            raise
         if row.status == "settled":
-            self._release(call)
+            account.leave(held, NOTHING)
             return Begun(done=True, result=row.result, usage=row.usage)
+        held.granted = True
         return Begun(done=False)
 
+    async def extend(self, call: CallKey, more: Usage) -> None:
+        """See `Ledger.extend`. Does not wait for others: two that hold a call might wait for each other."""
+        account = await self._account(call)
+        if account.budget is None:
+            return
+        held = account.under_way.get(call.key) or account.orphans.setdefault(call.key, _Held(call))
+        if isinstance(account.budget.admit(more, call.role), Granted):
+            account.reserve(held, more)
+            return
+        await self._reread(account, call.session_id)
+        if not isinstance(answer := account.budget.admit(more, call.role), Granted):
+            raise BudgetExceeded(answer.limit.name, answer.limit.value, answer.limit.used)
+        account.reserve(held, more)
+
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
-        await self._store.settle_call(call, result, usage)
-        self._release(call)
+        """See `Ledger.end`. A call that two attempts have paid is spent twice, and its first result stays."""
+        account = await self._account(call)
+        self._throttled += usage.throttled
+        held = account.under_way.get(call.key)
+        mine = held if held is not None and held.by(call) else account.orphans.get(call.key)
+        try:
+            await self._store.settle_call(call, result, usage)
+        except StaleEpoch:  # it was made all the same
+            if mine is not None:
+                account.leave(mine, mine.reserved)
+            raise
+        if account.budget is None:
+            if mine is not None:
+                account.leave(mine, NOTHING)
+            return
+        first = call.key not in account.settled
+        settled_by = account.settled.setdefault(call.key, call.attempt)
+        if mine is not None:
+            account.leave(mine, usage)
+        elif first or settled_by not in ("", call.attempt):  # else the same end, told again
+            account.spend(call, usage)
+        if settled_by not in ("", call.attempt):
+            twice = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, task_id=call.task_id)
+            await self._store.begin_call(twice)
+            await self._store.settle_call(twice, "", usage)
 
     async def failed(self, call: CallKey) -> None:
-        self._release(call)
+        """See `Ledger.failed`. An attempt that another one has replaced has nothing to give back."""
+        account = await self._account(call)
+        held = account.under_way.get(call.key)
+        if held is not None and not held.by(call):
+            return
+        held = held or account.orphans.get(call.key)
+        try:
+            await self._store.release_call(call)
+        finally:
+            if held is not None:
+                account.leave(held, NOTHING)
 
     async def calls(self, session_id: str) -> list[CallRow]:
         """Every call of a session."""
         return await self._store.calls(session_id)
 
-    def _release(self, call: CallKey) -> None:
-        held = self._under_way.pop((call.session_id, call.key), None)
-        if held is not None:
-            held.over.set()
+    async def refresh(self, session_id: str) -> None:
+        """The session's limits were changed: calls that wait for room are looked at again."""
+        async with self._reading:
+            if (account := self._accounts.get(session_id)) is not None:
+                await self._read(account, session_id)
+
+    async def throttled(self) -> int:
+        """How many answers said "too many requests" since this process started."""
+        return self._throttled
+
+    # ---- calls
+
+    async def _turn(self, account: _Account, call: CallKey) -> None:
+        """Wait while another task makes the same call."""
+        while (held := account.under_way.get(call.key)) is not None and held.call.task_id != call.task_id:
+            try:
+                await asyncio.wait_for(held.over.wait(), self._patience_s)
+            except TimeoutError:
+                return
+
+    def _take(self, account: _Account, call: CallKey) -> _Held:
+        for calls in (account.under_way, account.orphans):
+            if (earlier := calls.get(call.key)) is not None:
+                account.leave(earlier, earlier.reserved)
+        held = account.under_way[call.key] = _Held(call)
+        return held
+
+    async def _reserve(self, account: _Account, held: _Held, estimate: Usage) -> None:
+        call, until = held.call, self._clock() + self._patience_s
+        reread = False
+        while account.budget is not None:
+            answer = account.budget.admit(estimate, call.role)
+            if isinstance(answer, Granted):
+                account.reserve(held, estimate)
+                return
+            left = until - self._clock()
+            if isinstance(answer, Refused) or left <= 0:
+                if reread:
+                    raise BudgetExceeded(answer.limit.name, answer.limit.value, answer.limit.used)
+                if left <= 0:
+                    account.write_off()
+                await self._reread(account, call.session_id)
+                reread = True
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(account.room.wait(), left)
+
+    # ---- accounts
+
+    async def _account(self, call: CallKey) -> _Account:
+        account = self._accounts.get(call.session_id)
+        if account is not None and not self._outdated(account, call):
+            return account
+        async with self._reading:
+            account = self._accounts.get(call.session_id)
+            if account is not None and not self._outdated(account, call):
+                return account
+            if account is None:
+                account = _Account(epoch=call.epoch, read_at=self._clock())
+            elif call.epoch > account.epoch and account.budget is not None:  # it may have been elsewhere meanwhile
+                account.budget = None
+                account.settled.clear()
+                account.orphans.clear()
+            account.epoch = max(account.epoch, call.epoch)
+            await self._read(account, call.session_id)
+            self._accounts[call.session_id] = account
+            self._drop_idle()
+            return account
+
+    def _outdated(self, account: _Account, call: CallKey) -> bool:
+        if account.budget is None:
+            return self._clock() - account.read_at > REREAD_S
+        account.read_at = self._clock()
+        return call.epoch > account.epoch and not account.under_way
+
+    async def _read(self, account: _Account, session_id: str) -> None:
+        """Take the limits from the store; of a session that has some for the first time, what it has spent as well."""
+        limits = await self._limits(session_id)
+        account.read_at = self._clock()
+        if account.budget is not None:
+            account.budget = replace(account.budget, limits=limits)
+            account.wake()
+        elif bounded(limits):
+            self._fill(account, limits, await self._store.calls(session_id))
+
+    def _fill(self, account: _Account, limits: Limits, rows: Iterable[CallRow]) -> None:
+        research, writing = NOTHING, NOTHING
+        for row in rows:
+            used = row.usage + row.lost if row.status == "settled" else row.lost
+            if row.call.role in RESEARCH:
+                research += used
+            else:
+                writing += used
+        budget = Budget(limits, self._writer_share, Spending(research), Spending(writing))
+        account.budget = budget
+        for row in rows:
+            if row.status == "settled":
+                account.settled.setdefault(row.call.key, "")
+            elif row.status == "begun":
+                held = account.under_way.get(row.call.key)
+                if held is None:
+                    held = account.orphans[row.call.key] = _Held(row.call, granted=True)
+                account.reserve(held, row.reserved)
+
+    async def _reread(self, account: _Account, session_id: str) -> None:
+        async with self._reading:
+            await self._read(account, session_id)
+
+    async def _limits(self, session_id: str) -> Limits:
+        try:
+            return (await self._store.session(session_id)).limits
+        except SessionNotFound:
+            return Limits()
+
+    def _drop_idle(self) -> None:
+        before = self._clock() - IDLE_S
+        for session_id, account in list(self._accounts.items()):
+            if account.read_at < before and not account.under_way:
+                del self._accounts[session_id]

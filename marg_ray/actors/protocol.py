@@ -1,11 +1,11 @@
-"""What an agent is, and how work reaches it."""
+"""What an agent is, how work reaches it, and who says when a session may run."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
 from marg_ray.messages import Message
-from marg_ray.records import Role
+from marg_ray.records import Priority, Role
 from marg_ray.tasks import Task
 
 
@@ -25,4 +25,29 @@ class Agent(Protocol):
 class Dispatch(Protocol):
     """Takes a task to an agent of its role and brings back what it said."""
 
-    async def __call__(self, task: Task) -> Message: ...
+    async def __call__(self, task: Task) -> Message:
+        """Carry out `task`; a second call with the same task avoids the worker that did not answer the first.
+
+        Raises:
+            RuntimeUnavailable: whoever had it died; the task may be handed out again.
+        """
+
+
+class Admission(Protocol):
+    """How many sessions run at once, and who is next."""
+
+    async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
+        """Return when the session may run.
+
+        Raises:
+            TooBusy: too many wait already.
+        """
+
+    async def leave(self, session_id: str) -> None:
+        """The session needs its place no longer, or waits no longer."""
+
+    async def renew(self, session_ids: list[str]) -> None:
+        """These sessions run, and keep their places."""
+
+    async def position(self, session_id: str) -> int | None:
+        """0: it runs; n: n-th in the queue; None: not known."""

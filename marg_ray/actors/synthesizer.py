@@ -46,7 +46,7 @@ class Synthesizer:
             {n: e for e, (n,) in numbers.items()},
             section=SUMMARY,
             section_title="",
-            revision=1,
+            revision=task.revision,
             prompted=tuple(cited),
             incomplete=reply.output.incomplete,
         )

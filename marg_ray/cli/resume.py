@@ -27,9 +27,9 @@ def resume(
     """Go on with a session that was interrupted or halted. Nothing that was paid for is paid again."""
     from marg_ray.cli.local import find_session, with_store
     from marg_ray.cli.run import Output, run
+    from marg_ray.folding import replay
     from marg_ray.report.writers import check_path
     from marg_ray.settings import load
-    from marg_ray.state import replay
 
     for path in out or ():
         check_path(path)

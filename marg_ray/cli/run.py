@@ -18,7 +18,7 @@ from marg_ray.errors import MargError
 from marg_ray.narration import describe
 from marg_ray.records import ReportStatus, Request, Usage
 from marg_ray.settings import Settings
-from marg_ray.state import ResearchState, role_of
+from marg_ray.state import ResearchState, teller_of
 
 if TYPE_CHECKING:
     from marg_ray.report.model import Report
@@ -106,7 +106,7 @@ class _Watch:
             line = LogLine(
                 seq=entry.seq,
                 at=time.monotonic() - self.began,
-                role=str(role_of(entry.message)),
+                role=teller_of(entry.message),
                 kind=entry.message.kind,
                 text=describe(entry.message),
                 section=getattr(entry.message, "section", ""),

@@ -52,20 +52,20 @@ def show(
 
 def _print_log(entries: list[LogEntry]) -> None:
     from marg_ray.narration import describe
-    from marg_ray.state import role_of
+    from marg_ray.state import teller_of
 
     for entry in entries:
         line = " ".join(describe(entry.message).split())
-        typer.echo(f"{entry.seq:4d} {entry.at:%H:%M:%S} {role_of(entry.message):12s} {line}")
+        typer.echo(f"{entry.seq:4d} {entry.at:%H:%M:%S} {teller_of(entry.message):12s} {line}")
 
 
 def _report(session_id: str, entries: list[LogEntry], fmt: str) -> str:
     from marg_ray.actors.assembly import Places
     from marg_ray.client import error_of
+    from marg_ray.folding import replay
     from marg_ray.report.model import from_json
     from marg_ray.report.writers import render
     from marg_ray.settings import load
-    from marg_ray.state import replay
 
     state = replay(e.message for e in entries)
     error = error_of(state, session_id)

@@ -8,9 +8,9 @@ import pytest
 
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.errors import ModelUnavailable, StaleEpoch
+from marg_ray.folding import replay
 from marg_ray.messages import Message, SearchDone, TaskFailed
 from marg_ray.records import Request, RequestClass
-from marg_ray.state import replay
 from marg_ray.store.memory import MemoryStore
 from marg_ray.store.protocol import LogEntry
 from marg_ray.tasks import PlanTask, ReadTask, Task
