@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
+from uuid import uuid4
 
 from marg_ray.records import Record, Role, Usage
 
@@ -48,6 +49,7 @@ class CallKey(Record):
     role: Role
     task_id: str = ""
     epoch: int = 0  # of the coordinator that handed the task out; 0: not fenced
+    attempt: str = ""  # tells two attempts of one task apart; not part of what is asked
 
     @classmethod
     def of(
@@ -118,14 +120,31 @@ async def paid(
     make: Callable[[], Awaitable[tuple[str, Usage]]],
     estimate: Usage | None = None,
 ) -> Paid:
-    """Make a call through the ledger: reuse its stored result, or make it and settle it."""
-    begun = await ledger.begin(call, estimate or Usage())
+    """Make a call through the ledger: reuse its stored result, or make it and settle it.
+
+    Where it fails, `spent` of the error (a `Usage`) is counted, so that a call that is tried in vain costs too.
+    """
+    call = call.model_copy(update={"attempt": uuid4().hex[:12]})
+    try:
+        begun = await ledger.begin(call, estimate or Usage())
+    except asyncio.CancelledError:  # it may have been granted all the same
+        await asyncio.shield(ledger.failed(call))
+        raise
     if begun.done:
         return Paid(begun.result, Usage(reused=1))
     try:
         result, usage = await make()
-    except BaseException:
-        await asyncio.shield(ledger.failed(call))
+    except BaseException as exc:
+        await asyncio.shield(_give_back(ledger, call, getattr(exc, "spent", None)))
         raise
     await ledger.end(call, result, usage)
     return Paid(result, usage)
+
+
+async def _give_back(ledger: Ledger, call: CallKey, spent: Usage | None) -> None:
+    """Enter what a failed call cost under a key of its own, so that the call itself may be asked again."""
+    if spent is not None and spent != Usage():
+        once = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, "failed", task_id=call.task_id)
+        await ledger.begin(once, Usage())
+        await ledger.end(once, "", spent)  # before the room comes back, else another call would take it
+    await ledger.failed(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from marg_ray.settings import ModelSettings
 Sleep = Callable[[float], Awaitable[object]]
 MAX_PAUSE_S = 60.0  # the longest `Retry-After` that is waited for
 Message = dict[str, str]
+OnFault = Callable[[Transient, bool], Awaitable[None]]  # what happened, and whether it will be tried again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +79,10 @@ class Exchange:
         self._sleep, self._clock = sleep, clock
         self._not_before = 0.0
 
-    async def ask(self, ask: Ask, on_delta: Deltas | None = None) -> Answer:
+    async def ask(self, ask: Ask, on_delta: Deltas | None = None, on_fault: OnFault | None = None) -> Answer:
         """One answer, after as many retries as the settings allow.
+
+        `on_fault` hears of every try that failed, before the next one; what it raises ends the call.
 
         Raises:
             ModelUnavailable: nothing usable came, or the endpoint is resting after failures.
@@ -95,10 +99,18 @@ class Exchange:
             except Refused as exc:
                 raise self._unavailable(str(exc)) from None
             except Transient as exc:
-                if tries >= self._retries:
+                again = tries < self._retries
+                if on_fault is not None:
+                    await on_fault(exc, again)
+                if not again:
                     raise self._unavailable(str(exc)) from None
                 await self._pause(exc, tries)
                 tries += 1
+
+    def schema(self, name: str, output: type[BaseModel]) -> str:
+        """What is sent beside the messages for an answer of this type: it may count as tokens of the prompt."""
+        structure = self.abilities.structure
+        return "" if structure is Structure.PROMPT else _schema_text(structure, name, output)
 
     async def _once(self, ask: Ask, on_delta: Deltas | None) -> Answer:
         async with self._slots:
@@ -161,6 +173,11 @@ def _response_format(structure: Structure, name: str, output: type[BaseModel]) -
         return {"type": "json_object"}
     schema = strict_schema(output.model_json_schema())
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+
+
+@lru_cache(maxsize=64)
+def _schema_text(structure: Structure, name: str, output: type[BaseModel]) -> str:
+    return json.dumps(_response_format(structure, name, output))
 
 
 _DROPPED = frozenset({"default", "title", "minLength", "maxLength", "description"})

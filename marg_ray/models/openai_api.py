@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, cast
 
-from marg_ray.errors import ContextOverflow, ModelError, OutputCut, ParseError
+from marg_ray.errors import ContextOverflow, OutputCut, ParseError
 from marg_ray.models import replies
 from marg_ray.models.client import Call, ModelTask, OutT, Reply
 from marg_ray.models.endpoints import Endpoint
+from marg_ray.models.estimates import Allowance, carrying, most_tokens
 from marg_ray.models.exchange import Ask, Exchange, Message, Sleep
 from marg_ray.models.packing import Packed, pack
+from marg_ray.models.prices import Price, catalogue_needed, price_of
 from marg_ray.models.prompting import estimate_tokens
 from marg_ray.models.tasks import FreeText
-from marg_ray.models.wire import Answer, Deltas, TooLong
+from marg_ray.models.wire import Answer, Deltas, TooLong, Transient
 from marg_ray.records import Note, Usage
 from marg_ray.settings import ModelSettings
 
@@ -25,6 +28,7 @@ MARGIN = 1.1  # of the token estimate
 REASONING_ROOM = 4096  # tokens on top of the answer's for a model that thinks first
 DELTA_INTERVAL_S = 0.1
 SMALLEST_WINDOW = 512  # tokens: a server that counts fewer does not count the prompt
+QUOTES_KEPT = 256  # of calls that wait to be granted
 _ECHO = 3000  # letters of a bad answer that are shown to the model again
 
 _RETRY = (
@@ -56,25 +60,64 @@ class OpenAIModel:
         self.reasons = False  # the model was seen to think before it answers
         self.opens_inside = False  # ... in a block whose beginning is not part of the answer
         self.clock = clock
+        self.price: Price | None = None
+        self._quoted: OrderedDict[int, _Quoted] = OrderedDict()
 
     @property
     def name(self) -> str:
         return self.endpoint.name
 
+    async def quote(self, task: ModelTask[Any], call: Call) -> Usage:
+        """What the first try of `task` uses at most: its cost is a bound, its input tokens are about right."""
+        quoted = await self._prepare(task, call)
+        self._quoted[id(task)] = quoted  # `run` follows, with the same task: rendered once
+        if len(self._quoted) > QUOTES_KEPT:
+            self._quoted.popitem(last=False)
+        return quoted.most
+
     async def run(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
         """See `ModelClient.run`."""
-        budget = self._budget(task)
+        quoted = self._quoted.pop(id(task), None) or await self._prepare(task, call)
+        packed: Packed[ModelTask[OutT]] = quoted.packed
+        allowance, usage = Allowance(quoted.most, call.allow), Usage()
         for _ in range(MAX_PACKS):
-            packed = pack(task, budget, section=call.section)
-            if not packed.fits:
-                detail = f"{task.template} needs about {packed.prompt.tokens} even when packed as small as it goes"
-                raise ContextOverflow(self.window, detail)
+            with carrying(usage):
+                if not packed.fits:
+                    detail = f"{task.template} needs about {packed.prompt.tokens} even when packed as small as it goes"
+                    raise ContextOverflow(self.window, detail)
+                conversation = _Conversation(self, packed, call, allowance, usage)
             try:
-                return await _Conversation(self, packed, call).run()
+                return await conversation.run()
             except TooLong as exc:
-                reason = str(exc)
-                budget = self._smaller(packed.prompt.tokens, task, exc)
-        raise ContextOverflow(self.window, f"{task.template} was refused {MAX_PACKS} times; lastly: {reason}")
+                reason, usage = str(exc), conversation.usage
+                packed = pack(task, self._smaller(packed.prompt.tokens, task, exc), section=call.section)
+        with carrying(usage):
+            raise ContextOverflow(self.window, f"{task.template} was refused {MAX_PACKS} times; lastly: {reason}")
+
+    async def _prepare(self, task: ModelTask[Any], call: Call) -> _Quoted:
+        if self.price is None:
+            needed = catalogue_needed(self.endpoint)
+            self.price = await asyncio.to_thread(price_of, self.endpoint) if needed else price_of(self.endpoint)
+        packed = pack(task, self._budget(task), section=call.section)
+        return _Quoted(task, packed, self.most(packed.prompt.messages(), self.room(task), task))
+
+    def most(self, messages: list[Message], room: int, task: ModelTask[Any]) -> Usage:
+        """What one request may use at most. Of the tokens of its input this is an estimate, of its cost a bound."""
+        texts = [m["content"] for m in messages]
+        schema = "" if task.output is FreeText else self.exchange.schema(task.template, task.output)
+        return Usage(
+            calls=1,
+            tokens_in=sum(map(estimate_tokens, texts)),
+            tokens_out=room,
+            cost=self.cost(most_tokens((*texts, schema)), room),
+        )
+
+    def cost(self, tokens_in: int, tokens_out: int, said: float | None = None) -> float:
+        """US dollars; what the server `said` itself counts where the settings name no price."""
+        assert self.price is not None
+        if said is not None and self.price.source != "settings":
+            return said
+        return self.price.of(tokens_in, tokens_out)
 
     async def aclose(self) -> None:
         await self.exchange.wire.aclose()
@@ -99,21 +142,36 @@ class OpenAIModel:
         return int(max(1.0, min(suggested, estimated * 0.6)))
 
 
+@dataclass(frozen=True)
+class _Quoted:
+    """A task made ready, and what its first try uses at most."""
+
+    task: ModelTask[Any]  # held, so that its id stays its own
+    packed: Packed[Any]
+    most: Usage
+
+
 @dataclass
 class _Conversation(Generic[OutT]):
-    """One packed prompt, asked until its answer is whole and readable."""
+    """One packed prompt, asked until its answer is whole and readable. `usage` is what was spent before it."""
 
     model: OpenAIModel
     packed: Packed[ModelTask[OutT]]
     call: Call
-    usage: Usage = field(default_factory=Usage)
+    allowance: Allowance
+    usage: Usage
+    trying: Usage | None = None  # what the request under way may use at most
     notes: list[Note] = field(default_factory=list)
 
     async def run(self) -> Reply[OutT]:
         try:
             output = cast(OutT, await self._prose()) if self.packed.task.output is FreeText else await self._object()
-        except ModelError as exc:
-            exc.spent = self.usage
+        except TooLong:
+            raise
+        except BaseException as exc:
+            cancelled = not isinstance(exc, Exception)  # what was under way may be paid all the same
+            trying = self.trying if cancelled else None
+            exc.spent = self.usage + (trying or Usage())  # type: ignore[attr-defined]
             raise
         return Reply(
             output=output,
@@ -203,7 +261,12 @@ class _Conversation(Generic[OutT]):
             window=model.endpoint.window or model.settings.context_tokens,
             caller=self.call.task_id,
         )
-        answer = await model.exchange.ask(ask, deltas if deltas is not None and deltas.heard else None)
+        trying = model.most(messages, room, task)
+        await self.allowance.need(self.usage + trying)
+        self.trying = trying
+        heard = deltas if deltas is not None and deltas.heard else None
+        answer = await model.exchange.ask(ask, heard, self._fault)
+        self.trying = None
         estimated = sum(estimate_tokens(m["content"]) for m in messages)
         model.opens_inside = model.opens_inside or replies.opens_inside_reasoning(answer.text)
         silent = answer.finish == "length" and not answer.text.strip()  # it thought until there was no room left
@@ -211,16 +274,21 @@ class _Conversation(Generic[OutT]):
         self._count(answer, estimated)
         return answer
 
+    async def _fault(self, exc: Transient, again: bool) -> None:
+        """A try that failed: it may have been paid, and the next one needs room as well."""
+        assert self.trying is not None
+        self.usage += (self.trying if exc.begun else Usage()) + Usage(throttled=int(exc.busy))
+        if again:
+            await self.allowance.need(self.usage + self.trying)
+
     def _count(self, answer: Answer, estimated: int) -> None:
         tokens_in = estimated if answer.tokens_in is None else answer.tokens_in
         tokens_out = estimate_tokens(answer.text) if answer.tokens_out is None else answer.tokens_out
-        price_in, price_out = self.model.endpoint.price
-        priced = (tokens_in * price_in + tokens_out * price_out) / 1e6
         self.usage += Usage(
             calls=1,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
-            cost=priced if priced or answer.cost is None else answer.cost,
+            cost=self.model.cost(tokens_in, tokens_out, answer.cost),
             seconds=answer.seconds,
         )
         if answer.tokens_in is not None and SMALLEST_WINDOW <= tokens_in < 0.6 * estimated:

@@ -36,11 +36,13 @@ class WireError(Exception):
 
 
 class Transient(WireError):
-    """It may work if asked again."""
+    """It may work if asked again. `begun` is set where an answer may have been made, and paid, all the same."""
 
-    def __init__(self, reason: str, retry_after: float | None = None, *, busy: bool = False) -> None:
+    def __init__(
+        self, reason: str, retry_after: float | None = None, *, busy: bool = False, begun: bool = False
+    ) -> None:
         super().__init__(reason)
-        self.retry_after, self.busy = retry_after, busy
+        self.retry_after, self.busy, self.begun = retry_after, busy, begun
 
 
 class Refused(WireError):
@@ -124,7 +126,7 @@ class Wire:
                 else:
                     answer = await self._streamed(completions.with_streaming_response.create, body, on_delta)
         except TimeoutError:
-            raise Transient(f"no answer within {self._timeout_s:g} s") from None
+            raise Transient(f"no answer within {self._timeout_s:g} s", begun=True) from None
         except WireError:
             raise
         except Exception as exc:
@@ -181,9 +183,9 @@ class Wire:
                     texts.append(piece)
                     await on_delta(piece)
         if not seen:
-            raise Transient("the reply held no choices")
+            raise Transient("the reply held no choices", begun=True)
         if not finish and not usage:
-            raise Transient("the stream broke off")
+            raise Transient("the stream broke off", begun=True)
         return _answer("".join(texts), finish, usage, reasoned)
 
     def _whole(self, text: str, content_type: str) -> Answer:
@@ -191,20 +193,21 @@ class Wire:
             reply = json.loads(text)
         except ValueError:
             what = "a web page" if "<html" in text[:2000].lower() or "html" in content_type else "something else"
-            raise Transient(f"the reply of {self.endpoint.host} was not JSON but {what}") from None
+            raise Transient(f"the reply of {self.endpoint.host} was not JSON but {what}", begun=True) from None
         if not isinstance(reply, dict):
-            raise Transient(f"the reply of {self.endpoint.host} was JSON, but no chat completion")
+            raise Transient(f"the reply of {self.endpoint.host} was JSON, but no chat completion", begun=True)
         if error := reply.get("error"):
             raise self._error_in_reply(error, 200)
         choice = next(iter(map(_dict, _list(reply.get("choices")))), {})
         if not choice:
-            raise Transient(f"the reply of {self.endpoint.host} held no choices")
+            raise Transient(f"the reply of {self.endpoint.host} held no choices", begun=True)
         message = _dict(choice.get("message"))
         reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
         finish = str(choice.get("finish_reason") or "stop")
         return _answer(_text(message.get("content")), finish, _dict(reply.get("usage")), reasoned)
 
     def _kind(self, exc: Exception, body: dict[str, Any]) -> WireError:
+        import httpx2
         import openai
 
         if isinstance(exc, openai.APIStatusError):
@@ -212,11 +215,12 @@ class Wire:
             retry_after = _retry_after(exc.response.headers)
             return self._error_in_reply(error, exc.status_code, body, retry_after)
         if isinstance(exc, openai.APITimeoutError):
-            return Transient(f"no answer within {self._timeout_s:g} s")
+            return Transient(f"no answer within {self._timeout_s:g} s", begun=True)
         if isinstance(exc, openai.APIConnectionError):
             cause = exc.__cause__ or exc
-            return Transient(self._safe(f"no connection to {self.endpoint.host}: {cause}"))
-        return Transient(self._safe(f"{type(exc).__name__}: {exc}"))
+            connected = not isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+            return Transient(self._safe(f"no connection to {self.endpoint.host}: {cause}"), begun=connected)
+        return Transient(self._safe(f"{type(exc).__name__}: {exc}"), begun=True)
 
     def _error_in_reply(
         self,

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
-from uuid import uuid4
 
-from marg_ray.errors import BudgetExceeded, ContextOverflow, ModelError, ModelUnavailable, OutputCut, ParseError
-from marg_ray.grounding.snapshots import Document
+from marg_ray.errors import ContextOverflow, ModelError, ModelUnavailable, OutputCut, ParseError
 from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply, Tier
-from marg_ray.models.prompting import estimate_tokens
+from marg_ray.models.estimates import Allowance, Calibration, Estimate, asked, carrying, estimate, free, quote
 from marg_ray.models.tasks import FreeText
 from marg_ray.records import Note, Role, Usage
 from marg_ray.seams import CallKey, Ledger, paid
 
-TEMPLATE_TOKENS = 700  # of a prompt's fixed text, for the estimate
-Estimate = Callable[[ModelTask[Any]], Usage]
-
-
-def estimate(task: ModelTask[Any]) -> Usage:
-    """What a call for `task` may cost at most, without retries: reserved before it is made."""
-    tokens_in = estimate_tokens(json.dumps(asked(task), ensure_ascii=False)) + TEMPLATE_TOKENS
-    return Usage(calls=1, tokens_in=tokens_in, tokens_out=task.max_tokens)
-
-
-def free(_: ModelTask[Any]) -> Usage:
-    """The estimate for a model that costs nothing."""
-    return Usage()
-
-
-def asked(task: ModelTask[Any]) -> dict[str, Any]:
-    """The task's fields as JSON values; a whole document is named by its source id."""
-    documents = {name for name in type(task).model_fields if isinstance(getattr(task, name), Document)}
-    fields: dict[str, Any] = task.model_dump(mode="json", exclude=documents)
-    return fields | {name: getattr(task, name).source_id for name in documents}
+__all__ = [
+    "FallbackModel",
+    "MeteredModel",
+    "TieredModel",
+    "aclose",
+    "asked",
+    "dump",
+    "estimate",
+    "free",
+    "load",
+]
 
 
 async def aclose(*models: ModelClient) -> None:
@@ -47,10 +35,14 @@ async def aclose(*models: ModelClient) -> None:
 
 
 class MeteredModel:
-    """Pays every call through the ledger: the same task in the same session is carried out once."""
+    """Pays every call through the ledger: the same task in the same session is carried out once.
+
+    `estimate` is for a model that does not say itself what a task costs.
+    """
 
     def __init__(self, model: ModelClient, ledger: Ledger, *, estimate: Estimate = estimate) -> None:
         self._model, self._ledger, self._estimate = model, ledger, estimate
+        self._calibration = Calibration()
 
     @property
     def name(self) -> str:
@@ -63,43 +55,37 @@ class MeteredModel:
         """See `ModelClient.run`; a reused reply costs nothing and is passed to `on_delta` in one piece.
 
         Raises:
-            BudgetExceeded: the session's limits leave no room for the call.
+            BudgetExceeded: the session's limits leave no room for the call, or for a further try that it needs.
         """
+        kind = type(task).__name__
         key = CallKey.of(
             call.session_id,
             "model",
             task.role,
-            type(task).__name__,
+            kind,
             asked(task),
             self.name,
             task_id=call.task_id,
+            epoch=call.epoch,
         )
         made: list[Reply[OutT]] = []
 
+        async def allow(more: Usage) -> None:
+            await self._ledger.extend(key, more)
+
         async def make() -> tuple[str, Usage]:
-            made.append(await self._model.run(task, call))
+            made.append(await self._model.run(task, replace(call, allow=allow)))
             return dump(made[0]), made[0].usage
 
-        try:
-            settled = await paid(self._ledger, key, make, self._estimate(task))
-        except ModelError as exc:
-            await self._count(key, exc.spent)
-            raise
+        most = await quote(self._model, task, call, self._estimate)
+        settled = await paid(self._ledger, key, make, self._calibration.expected(self.name, kind, most))
         if made:
+            self._calibration.saw(self.name, kind, most, settled.usage)
             return made[0]
         reply = replace(load(task, settled.result), usage=settled.usage)
         if call.on_delta is not None and isinstance(reply.output, FreeText):
             await call.on_delta(reply.output.markdown)
         return reply
-
-    async def _count(self, key: CallKey, spent: Usage | None) -> None:
-        """Enter what a failed call cost under a key of its own, so that the call itself may be asked again."""
-        if spent is None or not spent.calls:
-            return
-        once = CallKey.of(key.session_id, "model", key.role, key.key, "failed", uuid4().hex, task_id=key.task_id)
-        with suppress(BudgetExceeded):  # then the session is over its limit anyway
-            await self._ledger.begin(once, spent)
-            await self._ledger.end(once, "", spent)
 
 
 def dump(reply: Reply[Any]) -> str:
@@ -142,27 +128,36 @@ class FallbackModel:
     async def aclose(self) -> None:
         await aclose(*self._models)
 
+    async def quote(self, task: ModelTask[Any], call: Call) -> Usage:
+        return await quote(self._models[0], task, call)
+
     async def run(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
         """See `ModelClient.run`.
 
         Raises:
             ModelUnavailable: none is available; it names them all.
+            BudgetExceeded: there is no room for the next one.
         """
-        failed: list[ModelUnavailable] = []
-        for model in self._models:
-            try:
-                reply = await model.run(task, call)
-            except ModelUnavailable as exc:
-                failed.append(exc)
-                continue
-            if failed:
-                text = f"{model.name} answered for {self.name}, which was unavailable: {failed[0].reason}"
-                note = Note(kind="model_fallback", text=text, section=call.section)
-                usage = reply.usage + _spent(*failed)
-                return replace(reply, notes=(*reply.notes, note), usage=usage)
-            return reply
-        if len(failed) == 1:
-            raise failed[0]
+        first, *others = self._models
+        try:
+            return await first.run(task, call)
+        except ModelUnavailable as exc:
+            if not others:
+                raise
+            failed = [exc]
+        allowance = Allowance(await quote(first, task, call), call.allow)
+        for model in others:
+            spent = _spent(*failed)
+            with carrying(spent):
+                await allowance.need(spent + await quote(model, task, call))
+                try:
+                    reply = await model.run(task, call)
+                except ModelUnavailable as exc:
+                    failed.append(exc)
+                    continue
+            text = f"{model.name} answered for {self.name}, which was unavailable: {failed[0].reason}"
+            note = Note(kind="model_fallback", text=text, section=call.section)
+            return replace(reply, notes=(*reply.notes, note), usage=reply.usage + spent)
         none = ModelUnavailable(" and ".join(e.endpoint for e in failed), "; ".join(e.reason for e in failed))
         none.spent = _spent(*failed)
         raise none
@@ -182,23 +177,33 @@ class TieredModel:
     async def aclose(self) -> None:
         await aclose(self._fast, self._strong, *self._roles.values())
 
+    def _choose(self, task: ModelTask[Any]) -> ModelClient:
+        return self._roles.get(task.role, self._fast if task.tier is Tier.FAST else self._strong)
+
+    async def quote(self, task: ModelTask[Any], call: Call) -> Usage:
+        return await quote(self._choose(task), task, call)
+
     async def run(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
-        """See `ModelClient.run`."""
-        tiered = self._fast if task.tier is Tier.FAST else self._strong
-        model = self._roles.get(task.role, tiered)
+        """See `ModelClient.run`.
+
+        Raises:
+            BudgetExceeded: there is no room for the second try.
+        """
+        model = self._choose(task)
         try:
             return await model.run(task, call)
         except (ParseError, OutputCut, ContextOverflow) as exc:
             if model is not self._fast or self._fast is self._strong:
                 raise
-            text = f"{task.template} was given to {self._strong.name}, because {model.name} failed: {exc}"
-            try:
-                reply = await self._strong.run(task, call)
-            except ModelError as second:
-                second.spent = _spent(exc, second)
-                raise
-            note = Note(kind="tier_raised", text=text, section=call.section)
-            return replace(reply, notes=(*reply.notes, note), usage=reply.usage + _spent(exc))
+            failed = exc
+        spent = _spent(failed)
+        with carrying(spent):
+            allowance = Allowance(await quote(model, task, call), call.allow)
+            await allowance.need(spent + await quote(self._strong, task, call))
+            reply = await self._strong.run(task, call)
+        text = f"{task.template} was given to {self._strong.name}, because {model.name} failed: {failed}"
+        note = Note(kind="tier_raised", text=text, section=call.section)
+        return replace(reply, notes=(*reply.notes, note), usage=reply.usage + spent)
 
 
 def _spent(*errors: ModelError) -> Usage:
