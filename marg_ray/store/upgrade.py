@@ -12,6 +12,7 @@ from marg_ray.store.schema import HEAD, METADATA, VERSION
 
 _LOCK = 0x6D617267  # of PostgreSQL's advisory locks
 _OLDER = frozenset(f"{n:04}" for n in range(int(HEAD)))  # revisions are numbered
+_OURS = frozenset(METADATA.tables) | {"meta"}
 
 
 async def bring_up_to_date(database: Database) -> None:
@@ -39,8 +40,8 @@ def _upgrade(db: sa.Connection) -> None:
         return
     if found and found not in _OLDER:
         raise UsageError(f"the store was written by a newer MARG (revision {found})", "update marg, then try again")
-    if not found and not sa.inspect(db).get_table_names():
-        METADATA.create_all(db)
+    if not found and not (_OURS & set(sa.inspect(db).get_table_names())):
+        METADATA.create_all(db, checkfirst=False)
         VERSION.create(db)
         db.execute(sa.insert(VERSION), {"version_num": HEAD})
         return
@@ -53,6 +54,6 @@ def migrate(db: sa.Connection, revision: str = "head") -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.attributes["connection"] = db
     command.upgrade(config, revision)
