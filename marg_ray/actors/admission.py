@@ -203,7 +203,7 @@ class Desk:
         self.settle()
 
     def _has_room(self, now: float) -> bool:
-        return now >= self._opens_at and len(self._held) <= self._valve.limit
+        return now >= self._opens_at and len(self._held) < self._valve.limit
 
     def _queue(self, session_id: str, owner: str, priority: Priority) -> _Waiter:
         if len(self._waiters) >= self._settings.waiting and not (self._has_room(self._clock()) and not self._waiters):
