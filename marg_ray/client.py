@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from marg_ray.report.model import Report
     from marg_ray.sources.library.refresh import Progress as IndexProgress
 
-ENDED = frozenset(str(s) for s in ReportStatus) | {"halted", "cancelled", "waiting"}
+ENDED = frozenset(str(s) for s in ReportStatus) | {"halted", "cancelled", "waiting", "paused"}
 
 
 @dataclass(frozen=True)

@@ -131,10 +131,13 @@ class World:
             Analyst(model=model, offload=in_thread),
             Critic(model=model, embedder=embedder, offload=in_thread),
             Formatter(
-                artefacts=self.artefacts, read_log=self.store.read, model_name=self.model.name, offload=in_thread
+                artefacts=self.artefacts, open_store=self._open_store, model_name=self.model.name, offload=in_thread
             ),
         ]
         return {agent.role: agent for agent in agents}
+
+    async def _open_store(self) -> MemoryStore:
+        return self.store
 
     async def _dispatch(self, task: Task) -> Message:
         if task.kind in self.broken:

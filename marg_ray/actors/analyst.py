@@ -29,7 +29,7 @@ class Analyst:
         ask = AnalyseEvidence(
             question=task.question, language=task.language, hypotheses=task.hypotheses, evidence=cards
         )
-        reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id))
+        reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch))
         findings = tuple(
             Finding(text=f.text, evidence=tuple(dict.fromkeys(ids[n] for n in f.evidence if n in ids)))
             for f in reply.output.findings

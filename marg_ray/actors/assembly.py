@@ -24,16 +24,22 @@ if TYPE_CHECKING:
     from marg_ray.models.client import ModelClient
     from marg_ray.models.select import Choice
     from marg_ray.store.artefacts import Artefacts
-    from marg_ray.store.protocol import LogEntry
+    from marg_ray.store.protocol import Store
 
-ReadLog = Callable[[str], Awaitable[list["LogEntry"]]]
+OpenStore = Callable[[], Awaitable["Store"]]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where things lie under `MARG_HOME`."""
+    """Where things lie: under `MARG_HOME`, or in the database and the bucket that the settings name."""
 
     home: Path
+    database_url: str = ""
+    files: str = ""  # folder or fsspec URL
+
+    @classmethod
+    def of(cls, settings: Settings) -> Places:
+        return cls(settings.home, settings.store.url, settings.store.files)
 
     @property
     def database(self) -> Path:
@@ -41,19 +47,26 @@ class Places:
 
     @property
     def store_url(self) -> str:
-        return f"sqlite+aiosqlite:///{self.database}"
+        from marg_ray.store.sql import sqlite_url
+
+        return self.database_url or sqlite_url(self.database)
 
     @property
     def snapshots(self) -> Snapshots:
         from marg_ray.grounding.snapshots import Snapshots
 
-        return Snapshots(self.home / "snapshots")
+        return Snapshots(self._folder("snapshots"))
 
     @property
     def artefacts(self) -> Artefacts:
         from marg_ray.store.artefacts import Artefacts
 
-        return Artefacts(self.home / "reports")
+        return Artefacts(self._folder("reports"))
+
+    def _folder(self, name: str) -> Path | str:
+        if "://" in self.files:
+            return f"{self.files.rstrip('/')}/{name}"
+        return (Path(self.files).expanduser() if self.files else self.home) / name
 
 
 def model_name(choice: Choice) -> str:
@@ -74,7 +87,7 @@ class Assembly:
 
     @property
     def places(self) -> Places:
-        return Places(self.settings.home)
+        return Places.of(self.settings)
 
     @cached_property
     def model(self) -> ModelClient:
@@ -107,7 +120,7 @@ class Assembly:
             offload=self.offload,
         )
 
-    def agent(self, role: Role, workers: Workers, read_log: ReadLog) -> Agent:
+    def agent(self, role: Role, workers: Workers, open_store: OpenStore) -> Agent:
         """The agent of one role."""
         match role:
             case Role.PLANNER:
@@ -135,7 +148,7 @@ class Assembly:
 
                 return Formatter(
                     artefacts=self.places.artefacts,
-                    read_log=read_log,
+                    open_store=open_store,
                     model_name=model_name(self.choice),
                     offload=self.offload,
                 )

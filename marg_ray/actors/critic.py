@@ -45,7 +45,7 @@ class Critic:
             sections=tuple(_text(j, numbers) for j in task.sections if j.draft),
             gaps=tuple(j.section.title for j in task.sections if j.gap),
         )
-        reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id))
+        reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch))
         idea = reply.output
         known = {j.section.id: j.section.id for j in task.sections}
         known |= {j.section.title.casefold(): j.section.id for j in task.sections}

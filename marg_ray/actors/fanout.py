@@ -135,7 +135,7 @@ class Units:
             found = await web.search(query, HITS)
             return FOUND.dump_json(found).decode(), Usage(searches=max(1, found.searches))
 
-        key = CallKey.of(task.session_id, "search", Role.RESEARCHER, query, HITS, task_id=task.id)
+        key = CallKey.of(task.session_id, "search", Role.RESEARCHER, query, HITS, task_id=task.id, epoch=task.epoch)
         result = await paid(self.ledger, key, make)
         found = FOUND.validate_json(result.result)
         hits = await rank_hits(query, found.hits, self.embedder)
@@ -195,7 +195,7 @@ class Units:
             source = _source(document, hit, page.fetched_at)
             return _Fetch(source=source).model_dump_json(), Usage(fetches=1)
 
-        key = CallKey.of(task.session_id, "fetch", Role.RESEARCHER, hit.location, task_id=task.id)
+        key = CallKey.of(task.session_id, "fetch", Role.RESEARCHER, hit.location, task_id=task.id, epoch=task.epoch)
         result = await paid(self.ledger, key, make)
         source = _Fetch.model_validate_json(result.result).source
         return source, await self.offload(self.snapshots.document, source.id), result.usage
@@ -358,4 +358,4 @@ def _ground_claims(
 
 
 def _call(task: SearchTask | ReadTask | DraftTask) -> Call:
-    return Call(session_id=task.session_id, task_id=task.id, section=task.section)
+    return Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch, section=task.section)

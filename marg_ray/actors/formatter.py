@@ -15,21 +15,23 @@ from marg_ray.report.model import TraceEntry, to_json
 from marg_ray.seams import Offload
 from marg_ray.state import ResearchState, status_of, teller_of
 from marg_ray.store.artefacts import Artefacts
-from marg_ray.store.protocol import LogEntry
+from marg_ray.store.protocol import LogEntry, Store
 from marg_ray.tasks import FormatTask, Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formatter:
     artefacts: Artefacts
-    read_log: Callable[[str], Awaitable[list[LogEntry]]]
+    open_store: Callable[[], Awaitable[Store]]
     model_name: str
     offload: Offload
     role: ClassVar[Role] = Role.FORMATTER
 
     async def handle(self, task: Task) -> Message:
         assert isinstance(task, FormatTask)
-        entries = await self.read_log(task.session_id)
+        store = await self.open_store()
+        await store.fence(task.session_id, task.epoch)  # a coordinator that was replaced leaves nothing behind
+        entries = await store.read(task.session_id)
         inputs = report_inputs(task.state, tuple(entries), self.model_name, datetime.now(UTC))
         report = await self.offload(build_report, inputs)
         artefact = await self.offload(self.artefacts.put, to_json(report))

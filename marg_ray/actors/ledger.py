@@ -162,7 +162,6 @@ class LedgerBook:
             account.spend(call, usage)
         if settled_by not in ("", call.attempt):
             twice = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, task_id=call.task_id)
-            await self._store.begin_call(twice)
             await self._store.settle_call(twice, "", usage)
 
     async def failed(self, call: CallKey) -> None:

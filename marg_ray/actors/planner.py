@@ -48,7 +48,7 @@ class Planner:
         notes: tuple[Note, ...] = ()
         usage = Usage()
         try:
-            reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id))
+            reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch))
             idea, usage, notes = reply.output, reply.usage, reply.notes
         except (ParseError, BudgetExceeded) as exc:  # the question itself is a plan
             idea = PlanIdea(title=request.question[:300], sections=[_whole(request.question)])

@@ -39,7 +39,9 @@ class Synthesizer:
             for key, draft in task.drafts.items()
         )
         ask = SummariseReport(question=task.question, language=task.language, sections=sections)
-        reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id, section=SUMMARY))
+        reply = await self.model.run(
+            ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch, section=SUMMARY)
+        )
         draft = await self.offload(
             parse_draft,
             reply.output.markdown,

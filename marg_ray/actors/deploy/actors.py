@@ -1,0 +1,139 @@
+"""The plain classes as Ray actors."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from marg_ray.actors.admission import Desk
+from marg_ray.actors.assembly import Assembly, Places
+from marg_ray.actors.coordinator import Coordinator
+from marg_ray.actors.deploy.handles import (
+    AGENTS,
+    RayAdmission,
+    RayDispatch,
+    RayEmbedder,
+    RayLedger,
+    RayWorkers,
+    Watchdog,
+    ray_offload,
+)
+from marg_ray.actors.ledger import LedgerBook
+from marg_ray.actors.protocol import Agent
+from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
+from marg_ray.records import Priority, Role, Usage
+from marg_ray.seams import CallKey, Vectors
+from marg_ray.settings import Settings
+from marg_ray.store.protocol import Store
+from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
+
+if TYPE_CHECKING:
+    from marg_ray.models.select import Choice
+
+
+class _Actor:
+    async def ping(self) -> None:
+        """Answers as long as the process and its event loop do."""
+
+
+class EmbedderActor(_Actor):
+    """One model for all sessions; it loads while the first session is planned."""
+
+    async def __init__(self) -> None:  # type: ignore[misc]
+        from marg_ray.models.embeddings import MiniLM
+
+        self._model = MiniLM()
+        self._warming = asyncio.ensure_future(self._model.warm())
+
+    async def embed(self, texts: list[str]) -> Vectors:
+        return await self._model.embed(texts)
+
+
+class LedgerActor(_Actor, LedgerBook):
+    """The ledger, and the desk that admits sessions: both see every session, and the ledger sees the model's load."""
+
+    async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]
+        super().__init__(await _store(settings))
+        self._desk = Desk(settings.admission)
+
+    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
+        if usage.throttled:
+            await self._desk.pressure(usage.throttled)
+        await super().end(call, result, usage)
+
+    async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
+        await self._desk.enter(session_id, owner, priority)
+
+    async def leave(self, session_id: str) -> None:
+        await self._desk.leave(session_id)
+
+    async def renew(self, session_ids: list[str]) -> None:
+        await self._desk.renew(session_ids)
+
+    async def position(self, session_id: str) -> int | None:
+        return self._desk.position(session_id)
+
+
+class WorkerActor(_Actor):
+    """Searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
+
+    async def __init__(self, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
+        self._units = _assembly(settings, choice).units()
+
+    async def search(self, task: SearchTask) -> SearchDone:
+        return await self._units.search(task)
+
+    async def read(self, task: ReadTask) -> SourceRead:
+        return await self._units.read(task)
+
+    async def draft(self, task: DraftTask) -> DraftReady:
+        return await self._units.draft(task)
+
+
+class AgentActor(_Actor):
+    """An agent of one role, shared by all sessions."""
+
+    async def __init__(self, role: Role, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
+        self._store: Store | None = None
+        self._settings = settings
+        assembly = _assembly(settings, choice)
+        self._agent: Agent = assembly.agent(role, RayWorkers(settings.runtime.workers), self._open_store)
+
+    async def handle(self, task: Task) -> Message:
+        return await self._agent.handle(task)
+
+    async def _open_store(self) -> Store:
+        if self._store is None:
+            self._store = await _store(self._settings)
+        return self._store
+
+
+class CoordinatorActor(_Actor, Coordinator):
+    async def __init__(self, settings: Settings, holder: str, shard: int) -> None:  # type: ignore[misc]
+        runtime = settings.runtime
+        super().__init__(
+            await _store(settings),
+            RayDispatch(),
+            holder=holder,
+            shard=shard,
+            admission=RayAdmission(),
+            lease_s=runtime.lease_s,
+            beat_s=runtime.beat_s,
+            dead_after_s=runtime.dead_after_s,
+        )
+        self._watching = [asyncio.ensure_future(self.watch())]
+        if shard == 0:
+            workers = [f"worker:{n}" for n in range(runtime.workers)]
+            watchdog = Watchdog([*(f"agent:{role}" for role in AGENTS), "embedder", "ledger", *workers])
+            self._watching.append(asyncio.ensure_future(watchdog.watch()))
+        await self.recover()
+
+
+async def _store(settings: Settings) -> Store:
+    from marg_ray.store.sql import SqlStore
+
+    return await SqlStore.open(Places.of(settings).store_url)
+
+
+def _assembly(settings: Settings, choice: Choice) -> Assembly:
+    return Assembly(settings=settings, choice=choice, embedder=RayEmbedder(), ledger=RayLedger(), offload=ray_offload)

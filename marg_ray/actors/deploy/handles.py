@@ -1,0 +1,241 @@
+"""The seams of the plain classes, over handles of Ray actors."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import ray
+from ray.exceptions import ActorDiedError, RayError, RayTaskError
+
+from marg_ray.errors import RuntimeUnavailable
+from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
+from marg_ray.records import Priority, Role, Usage
+from marg_ray.seams import Begun, CallKey, Vectors
+from marg_ray.store.protocol import CallRow
+from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+APPEARS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.05  # how long an actor is waited for that was to be created
+PROBE_EVERY_S, SILENT_PROBES = 10.0, 4  # an actor that does not answer so often hangs, and is started again
+AGENTS = (Role.RESEARCHER, Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
+
+
+class Gone(RuntimeUnavailable):
+    """The actor is dead and does not come back by itself."""
+
+
+async def ask(ref: Any) -> Any:
+    """Await a Ray call: errors arrive as the class that was raised, cancelling reaches the other side.
+
+    Raises:
+        Gone: the actor is dead for good.
+        RuntimeUnavailable: the process or its node died; the call may be made again.
+    """
+    try:
+        return await ref
+    except RayTaskError as exc:
+        raise _ours(exc.cause) from None
+    except RayError as exc:
+        raise _ours(exc) from None
+    except asyncio.CancelledError:
+        ray.cancel(ref)
+        raise
+
+
+def _ours(exc: BaseException) -> BaseException:
+    if not isinstance(exc, RayError):
+        return exc
+    reason = " ".join(str(exc).split())[:200]
+    return (Gone if isinstance(exc, ActorDiedError) else RuntimeUnavailable)("", reason)
+
+
+class Named:
+    """An actor found by its name at the first call, so that actors may start in any order, and late."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._actor: Any = None
+
+    async def find(self) -> Any:
+        """The actor's handle; waits for one that is still to be created."""
+        for _ in range(int(APPEARS_WITHIN_S / LOOK_EVERY_S)):
+            if self._actor is None:
+                with contextlib.suppress(ValueError):  # not there yet
+                    self._actor = await asyncio.to_thread(ray.get_actor, self.name)
+            if self._actor is not None:
+                return self._actor
+            await asyncio.sleep(LOOK_EVERY_S)
+        raise RuntimeUnavailable("", f"the actor {self.name!r} did not appear within {APPEARS_WITHIN_S:g} s")
+
+    async def call(self, method: str, *args: Any) -> Any:
+        actor = self._actor or await self.find()
+        try:
+            return await ask(getattr(actor, method).remote(*args))
+        except Gone:
+            self._actor = None  # its name may be another's now
+            raise
+
+
+class RayEmbedder:
+    def __init__(self) -> None:
+        self._actor = Named("embedder")
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors: Vectors = await self._actor.call("embed", list(texts))
+        return vectors
+
+
+class RayLedger:
+    def __init__(self) -> None:
+        self._actor = Named("ledger")
+
+    async def begin(self, call: CallKey, estimate: Usage) -> Begun:
+        begun: Begun = await self._actor.call("begin", call, estimate)
+        return begun
+
+    async def extend(self, call: CallKey, more: Usage) -> None:
+        await self._actor.call("extend", call, more)
+
+    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
+        await self._actor.call("end", call, result, usage)
+
+    async def failed(self, call: CallKey) -> None:
+        await self._actor.call("failed", call)
+
+    async def calls(self, session_id: str) -> list[CallRow]:
+        rows: list[CallRow] = await self._actor.call("calls", session_id)
+        return rows
+
+
+class RayAdmission:
+    """The desk that admits sessions; it sits with the ledger."""
+
+    def __init__(self) -> None:
+        self._actor = Named("ledger")
+
+    async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
+        await self._actor.call("enter", session_id, owner, priority)
+
+    async def leave(self, session_id: str) -> None:
+        await self._actor.call("leave", session_id)
+
+    async def renew(self, session_ids: list[str]) -> None:
+        await self._actor.call("renew", session_ids)
+
+    async def position(self, session_id: str) -> int | None:
+        place: int | None = await self._actor.call("position", session_id)
+        return place
+
+
+class RayWorkers:
+    """Spreads units over the pool: each goes to the worker that has the fewest under way from here.
+
+    A task that comes again, because its worker did not answer, goes to another one.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._actors = [Named(f"worker:{n}") for n in range(count)]
+        self._load: dict[int, int] = {0: 0}  # of the workers that are known to be there
+        self._had: dict[str, int] = {}  # task to the worker that has it, or did not answer
+        self._looking: asyncio.Task[None] | None = None
+
+    async def search(self, task: SearchTask) -> SearchDone:
+        done: SearchDone = await self._send("search", task)
+        return done
+
+    async def read(self, task: ReadTask) -> SourceRead:
+        done: SourceRead = await self._send("read", task)
+        return done
+
+    async def draft(self, task: DraftTask) -> DraftReady:
+        done: DraftReady = await self._send("draft", task)
+        return done
+
+    async def _send(self, unit: str, task: Task) -> Any:
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look_for_others())
+        silent = self._had.get(task.id)
+        others = [n for n in self._load if n != silent] or list(self._load)
+        n = min(others, key=self._load.__getitem__)
+        self._load[n] += 1
+        self._had[task.id] = n
+        try:
+            result = await self._actors[n].call(unit, task)
+        except asyncio.CancelledError:
+            while len(self._had) > 10_000:
+                del self._had[next(iter(self._had))]
+            raise
+        except BaseException:
+            del self._had[task.id]
+            raise
+        finally:
+            self._load[n] -= 1
+        self._had.pop(task.id, None)
+        return result
+
+    async def _look_for_others(self) -> None:
+        for n, worker in enumerate(self._actors):
+            await worker.find()
+            self._load.setdefault(n, 0)
+
+
+class RayDispatch:
+    """Takes a task to the actor of its role."""
+
+    def __init__(self) -> None:
+        self._agents = {role: Named(f"agent:{role}") for role in AGENTS}
+
+    async def __call__(self, task: Task) -> Message:
+        message: Message = await self._agents[task.role].call("handle", task)
+        return message
+
+
+class Watchdog:
+    """Starts actors again whose process is there and does not answer (stopped, or stuck in a call that blocks)."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._silent = dict.fromkeys(names, 0)
+
+    async def watch(self) -> None:
+        while True:
+            await asyncio.sleep(PROBE_EVERY_S)
+            await asyncio.gather(*(self._probe(name) for name in self._silent))
+
+    async def _probe(self, name: str) -> None:
+        try:
+            actor = await asyncio.to_thread(ray.get_actor, name)
+            await asyncio.wait_for(actor.ping.options(max_task_retries=0).remote(), PROBE_EVERY_S)
+        except TimeoutError:
+            self._silent[name] += 1
+            if self._silent[name] >= SILENT_PROBES:
+                log.warning("%s does not answer: it is started again", name)
+                self._silent[name] = 0
+                ray.kill(actor, no_restart=False)
+        except (ValueError, RayError):  # not there yet, or starting again
+            self._silent[name] = 0
+        else:
+            self._silent[name] = 0
+
+
+def _run(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return fn(*args, **kwargs)
+
+
+_REMOTE_RUN: Any = None
+
+
+async def ray_offload(fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """CPU work as a plain Ray task: it takes a core for itself, on whatever node has one free."""
+    global _REMOTE_RUN
+    if _REMOTE_RUN is None:
+        _REMOTE_RUN = ray.remote(num_cpus=1, max_retries=3)(_run)
+    result: T = await ask(_REMOTE_RUN.remote(fn, *args, **kwargs))
+    return result

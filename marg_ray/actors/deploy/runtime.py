@@ -1,0 +1,221 @@
+"""The handle a front end works with: on the actors of a runtime that is there, or on one that it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import threading
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import ray
+
+from marg_ray.actors.assembly import Places
+from marg_ray.actors.deploy.actors import AgentActor, CoordinatorActor, EmbedderActor, LedgerActor, WorkerActor
+from marg_ray.actors.deploy.connection import address_here, connect
+from marg_ray.actors.deploy.handles import Gone, Named, RayEmbedder, RayLedger, ray_offload
+from marg_ray.actors.holder import Holder, cluster, this_process
+from marg_ray.actors.live import Progress
+from marg_ray.actors.owner import Decision
+from marg_ray.errors import RuntimeUnavailable, SessionMoved
+from marg_ray.messages import Message, Steered
+from marg_ray.records import Request, Role
+from marg_ray.seams import Embedder, Offload
+from marg_ray.settings import Settings
+from marg_ray.store.protocol import CallRow, SessionRow
+
+if TYPE_CHECKING:
+    from marg_ray.models.select import Choice
+
+RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
+CONCURRENCY = 1000  # calls an asynchronous actor has under way
+LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)  # needed after the first search
+SILENT_S = 60.0  # a coordinator that does not answer for so long hangs, and is started again
+
+
+class Control:
+    """The coordinators of a runtime. Each session has its own; one that is dead leaves its sessions to the next."""
+
+    def __init__(self, coordinators: int) -> None:
+        self._coordinators = [Named(f"coordinator:{n}") for n in range(coordinators)]
+        self._where: dict[str, int] = {}  # sessions that are not with the coordinator their id names
+
+    @classmethod
+    def attach(cls, holder: str) -> Control:
+        """Reach the runtime that works on a session, by the name on the session's row.
+
+        Raises:
+            RuntimeUnavailable: it does not answer.
+        """
+        named = Holder.parse(holder)
+        if not named.address or not named.namespace:
+            raise RuntimeUnavailable(named.address, "the session's row does not name its Ray")
+        connect(named.address, named.namespace)
+        names = [n for n in ray.util.list_named_actors() if n.startswith("coordinator:")]
+        if not names:
+            raise RuntimeUnavailable(named.address, "it has no coordinator of this session")
+        return cls(len(names))
+
+    async def submit(self, session_id: str, request: Request, key: str = "") -> str:
+        """Start a session (or go on with it, if it exists); returns its id.
+
+        `key` is an idempotency key: a request that comes again with it starts nothing and gets the first one's id.
+
+        Raises:
+            KeyReused: the key came with another request before.
+            TooBusy: too many sessions wait already.
+        """
+        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() if key else ""
+        body = hashlib.sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest() if key else ""
+        started: str = await self._ask(session_id, "submit", request, digest, body)
+        return started
+
+    async def resume(self, session_id: str, by: str = "owner") -> str:
+        """Go on after a halt, a pause or a crash. Returns the status, as the next four do."""
+        return str(await self._ask(session_id, "resume", by))
+
+    async def pause(self, session_id: str, by: str = "owner") -> str:
+        return str(await self._ask(session_id, "pause", by))
+
+    async def cancel(self, session_id: str, by: str = "owner") -> str:
+        return str(await self._ask(session_id, "cancel", by))
+
+    async def decide(self, session_id: str, decision: Decision) -> str:
+        return str(await self._ask(session_id, "decide", decision))
+
+    async def steer(self, session_id: str, steered: Steered) -> str:
+        return str(await self._ask(session_id, "steer", steered))
+
+    async def deliver(self, session_id: str, message: Message) -> None:
+        await self._ask(session_id, "deliver", message)
+
+    async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
+        """New log entries above `after`; waits up to `wait_s` seconds for one."""
+        while True:
+            try:
+                asking = self._ask(session_id, "progress", after, wait_s)
+                progress: Progress = await asyncio.wait_for(asking, wait_s + SILENT_S)
+                return progress
+            except TimeoutError:
+                await self._start_again(session_id)
+
+    async def sessions(self, limit: int = 100) -> list[SessionRow]:
+        rows: list[SessionRow] = await self._coordinators[0].call("sessions", limit)
+        return rows
+
+    def close(self) -> None:
+        """Leave Ray."""
+        if ray.is_initialized():
+            ray.shutdown()
+
+    # ---- inside
+
+    async def _ask(self, session_id: str, method: str, *args: Any) -> Any:
+        count = len(self._coordinators)
+        shard = self._where.get(session_id, shard_of(session_id, count))
+        for _ in range(2 * count + 1):
+            try:
+                return await self._coordinators[shard].call(method, session_id, *args)
+            except SessionMoved as exc:
+                if exc.holder:  # another runtime's
+                    raise
+                shard = exc.shard
+            except Gone as exc:
+                if count == 1:
+                    raise RuntimeUnavailable(exc.address, exc.reason) from None
+                shard = (shard + 1) % count
+            self._where[session_id] = shard
+        raise RuntimeUnavailable("", f"no coordinator takes session {session_id}")
+
+    async def _start_again(self, session_id: str) -> None:
+        shard = self._where.get(session_id, shard_of(session_id, len(self._coordinators)))
+        ray.kill(await self._coordinators[shard].find(), no_restart=False)
+
+
+class Runtime(Control):
+    """A running set of actors. `Runtime.start` brings it up here, or attaches to the Ray that is running."""
+
+    def __init__(self, settings: Settings, choice: Choice) -> None:
+        super().__init__(settings.runtime.coordinators)
+        self.settings, self.choice, self._left = settings, choice, threading.Event()
+        self._later = _create(settings, choice, self._left)
+        self._later.start()
+        self.embedder: Embedder = RayEmbedder()
+        self.ledger = RayLedger()
+        self.offload: Offload = ray_offload
+        self.places = Places.of(settings)
+
+    @classmethod
+    def start(cls, settings: Settings, choice: Choice) -> Runtime:
+        connect(settings.runtime.ray_address, namespace_of(settings, choice))
+        return cls(settings, choice)
+
+    async def calls(self, session_id: str) -> list[CallRow]:
+        return await self.ledger.calls(session_id)
+
+    def close(self) -> None:
+        """Leave Ray; a Ray that was started here ends. Actors that were not created yet, the next who comes creates."""
+        self._left.set()
+        self._later.join()
+        super().close()
+
+
+def shard_of(session_id: str, count: int) -> int:
+    """The coordinator that a session's id names."""
+    return zlib.crc32(session_id.encode()) % count
+
+
+def namespace_of(settings: Settings, choice: Choice) -> str:
+    """Actors are shared by all who use the same state and the same models, and by nobody else.
+
+    So a session that must stay offline never meets actors that were made for a remote model.
+    """
+    shared = json.dumps([str(settings.home), settings.store.url, choice.spec_fast, choice.spec_strong])
+    return "marg-" + hashlib.sha256(shared.encode()).hexdigest()[:12]
+
+
+def _create(settings: Settings, choice: Choice, left: threading.Event) -> threading.Thread:
+    """Create the actors, or find those that are there; nothing is waited for.
+
+    A dozen processes that import their libraries at once would keep each other from the cores. So they start in the
+    order in which a session needs them: coordinator and researcher at once; when the coordinator is up, what a search
+    needs; when the embedding model has loaded, the rest. The thread that is returned sees to it, until `left` is set.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True)
+    namespace = namespace_of(settings, choice)
+    shared = settings.runtime.ray_address
+    holder = cluster(shared, namespace) if shared else this_process(address_here(), namespace)
+
+    def actor(name: str, cls: type, *args: Any) -> Any:
+        options = {"name": name, "lifetime": "detached", "get_if_exists": True, "max_concurrency": CONCURRENCY}
+        return ray.remote(cls).options(**options, **RESTARTS).remote(*args)
+
+    def agents(*roles: Role) -> None:
+        for role in roles:
+            actor(f"agent:{role}", AgentActor, role, settings, choice)
+
+    def done(ref: Any) -> bool:
+        while not left.is_set():
+            if ray.wait([ref], timeout=0.1)[0]:
+                return True
+        return False
+
+    coordinators = [
+        actor(f"coordinator:{n}", CoordinatorActor, settings, holder, n) for n in range(settings.runtime.coordinators)
+    ]
+    agents(Role.RESEARCHER)
+
+    def later() -> None:
+        if not done(coordinators[0].ping.remote()):
+            return
+        embedder = actor("embedder", EmbedderActor)
+        actor("worker:0", WorkerActor, settings, choice)
+        actor("ledger", LedgerActor, settings)
+        agents(Role.PLANNER)
+        if done(embedder.embed.remote(["ready"])):
+            for n in range(1, settings.runtime.workers):
+                actor(f"worker:{n}", WorkerActor, settings, choice)
+            agents(*LATER)
+
+    return threading.Thread(target=later, daemon=True, name="marg-later")
