@@ -28,6 +28,7 @@ from marg_ray.errors import (
     StaleEpoch,
     TooBusy,
 )
+from marg_ray.errors import SessionCancelled as SessionAway
 from marg_ray.folding import apply
 from marg_ray.messages import (
     Message,
@@ -91,7 +92,7 @@ class Coordinator:
             with contextlib.suppress(Exception):  # a store or desk that is away for a moment
                 await self._store.beat(self._holder, self._shard)
                 if self._admission is not None:
-                    await self._admission.renew([sid for sid, live in self._live.items() if _runs(live)])
+                    await self._admission.renew({sid: live.owner for sid, live in self._live.items() if _runs(live)})
                 for shard in await self._orphans():
                     taken = await self._take_up(shard)
                     log.warning("coordinator %d gives no sign of life: took over %d sessions", shard, len(taken))
@@ -379,6 +380,8 @@ class Coordinator:
                 if live.state.request is None:  # not begun yet: whoever asks is told
                     raise
                 await asyncio.sleep(exc.retry_after_s)
+            except SessionAway:  # it left the queue: paused, or over
+                return
             except RuntimeUnavailable:
                 await asyncio.sleep(PAUSE_S)
         live.announce()

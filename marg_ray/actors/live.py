@@ -54,6 +54,10 @@ class Live:
     worked: float = 0.0  # seconds of work up to `since`
     since: datetime | None = None  # the session works since then, here
 
+    @property
+    def owner(self) -> str:
+        return self.state.request.owner if self.state.request else ""
+
     def announce(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()

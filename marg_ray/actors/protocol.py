@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Protocol
 
 from marg_ray.messages import Message
@@ -46,8 +47,8 @@ class Admission(Protocol):
     async def leave(self, session_id: str) -> None:
         """The session needs its place no longer, or waits no longer."""
 
-    async def renew(self, session_ids: list[str]) -> None:
-        """These sessions run, and keep their places."""
+    async def renew(self, owners: Mapping[str, str]) -> None:
+        """These sessions run, and keep their places: session to owner."""
 
     async def position(self, session_id: str) -> int | None:
         """0: it runs; n: n-th in the queue; None: not known."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+import ray
 
 from marg_ray.actors.admission import Desk
 from marg_ray.actors.assembly import Assembly, Places
@@ -50,28 +53,16 @@ class EmbedderActor(_Actor):
 
 
 class LedgerActor(_Actor, LedgerBook):
-    """The ledger, and the desk that admits sessions: both see every session, and the ledger sees the model's load."""
+    """The ledger; it sees how hard the model is pressed, and tells the desk."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]
         super().__init__(await _store(settings))
-        self._desk = Desk(settings.admission)
+        self._admission = RayAdmission(settings.runtime.coordinators)
 
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
-        if usage.throttled:
-            await self._desk.pressure(usage.throttled)
         await super().end(call, result, usage)
-
-    async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
-        await self._desk.enter(session_id, owner, priority)
-
-    async def leave(self, session_id: str) -> None:
-        await self._desk.leave(session_id)
-
-    async def renew(self, session_ids: list[str]) -> None:
-        await self._desk.renew(session_ids)
-
-    async def position(self, session_id: str) -> int | None:
-        return self._desk.position(session_id)
+        if usage.throttled:
+            await self._admission.pressure(usage.throttled)
 
 
 class WorkerActor(_Actor):
@@ -108,15 +99,33 @@ class AgentActor(_Actor):
         return self._store
 
 
+class _OwnDesk:
+    """The `Admission` of the coordinator that the desk sits with."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.enter, self.leave, self._desk = desk.enter, desk.leave, desk
+
+    async def renew(self, owners: Mapping[str, str]) -> None:
+        await self._desk.renew(owners, owners)
+
+    async def position(self, session_id: str) -> int | None:
+        return self._desk.position(session_id)
+
+
 class CoordinatorActor(_Actor, Coordinator):
+    """Every coordinator has a desk; the one of the first that lives is used."""
+
     async def __init__(self, settings: Settings, holder: str, shard: int) -> None:  # type: ignore[misc]
         runtime = settings.runtime
+        restarted = ray.get_runtime_context().was_current_actor_reconstructed
+        self._desk = Desk(settings.admission, restarted=restarted or shard > 0)
+        own = _OwnDesk(self._desk)
         super().__init__(
             await _store(settings),
             RayDispatch(),
             holder=holder,
             shard=shard,
-            admission=RayAdmission(),
+            admission=own if shard == 0 else RayAdmission(runtime.coordinators),
             lease_s=runtime.lease_s,
             beat_s=runtime.beat_s,
             dead_after_s=runtime.dead_after_s,
@@ -127,6 +136,21 @@ class CoordinatorActor(_Actor, Coordinator):
             watchdog = Watchdog([*(f"agent:{role}" for role in AGENTS), "embedder", "ledger", *workers])
             self._watching.append(asyncio.ensure_future(watchdog.watch()))
         await self.recover()
+
+    async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
+        await self._desk.enter(session_id, owner, priority)
+
+    async def leave(self, session_id: str) -> None:
+        await self._desk.leave(session_id)
+
+    async def renew(self, owners: dict[str, str]) -> None:
+        await self._desk.renew(owners, owners)
+
+    async def position(self, session_id: str) -> int | None:
+        return self._desk.position(session_id)
+
+    async def pressure(self, throttled: int) -> None:
+        await self._desk.pressure(throttled)
 
 
 async def _store(settings: Settings) -> Store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import ray
@@ -116,23 +116,35 @@ class RayLedger:
 
 
 class RayAdmission:
-    """The desk that admits sessions; it sits with the ledger."""
+    """The desk that admits sessions. It sits with the first coordinator that lives."""
 
-    def __init__(self) -> None:
-        self._actor = Named("ledger")
+    def __init__(self, coordinators: int) -> None:
+        self._actors = [Named(f"coordinator:{n}") for n in range(coordinators)]
+        self._at = 0
 
     async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
-        await self._actor.call("enter", session_id, owner, priority)
+        await self._ask("enter", session_id, owner, priority)
 
     async def leave(self, session_id: str) -> None:
-        await self._actor.call("leave", session_id)
+        await self._ask("leave", session_id)
 
-    async def renew(self, session_ids: list[str]) -> None:
-        await self._actor.call("renew", session_ids)
+    async def renew(self, owners: Mapping[str, str]) -> None:
+        await self._ask("renew", dict(owners))
 
     async def position(self, session_id: str) -> int | None:
-        place: int | None = await self._actor.call("position", session_id)
+        place: int | None = await self._ask("position", session_id)
         return place
+
+    async def pressure(self, throttled: int) -> None:
+        await self._ask("pressure", throttled)
+
+    async def _ask(self, method: str, *args: Any) -> Any:
+        for _ in self._actors:
+            try:
+                return await self._actors[self._at].call(method, *args)
+            except Gone:
+                self._at = (self._at + 1) % len(self._actors)
+        raise RuntimeUnavailable("", "no coordinator answers")
 
 
 class RayWorkers:
