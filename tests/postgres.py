@@ -27,16 +27,14 @@ class Postgres:
         return str(self.server.get_uri(database=name)).replace("postgresql://", "postgresql+asyncpg://", 1)
 
     def stop(self) -> None:
-        self._control("-m", "immediate", "stop")  # as in a crash: clients are cut off
+        import pgserver
+
+        commands: Any = pgserver._commands
+        arguments = ["-w", "-m", "immediate", "stop"]  # as in a crash: clients are cut off
+        commands.pg_ctl(arguments, pgdata=self.server.pgdata, user=self.server.system_user, timeout=30)
 
     def start(self) -> None:
-        folder = self.server.get_postmaster_info().socket_dir
-        self._control("-o", '-h ""', "-o", f"-k {folder}", "-l", str(self.server.log), "start")
-
-    def _control(self, *args: str) -> None:
-        from pgserver._commands import pg_ctl
-
-        pg_ctl(["-w", *args], pgdata=self.server.pgdata, user=self.server.system_user, timeout=30)
+        self.server.ensure_postgres_running()
 
 
 @pytest.fixture(scope="session")

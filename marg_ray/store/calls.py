@@ -45,7 +45,14 @@ class BeginCall:
         if self.call.epoch:
             fence(db, self.call.session_id, self.call.epoch, hold=True)
         reserved = _numbers("reserved", self.reserved)
-        fresh = {**_named(self.call), "status": "begun", "begun": 1, "begun_at": now(), "token": self.token}
+        fresh = {
+            **_named(self.call),
+            "status": "begun",
+            "begun": 1,
+            "begun_at": now(),
+            "token": self.token,
+            "result": "",
+        }
         if add(db, CALLS, {**fresh, **reserved}):
             return CallRow(call=self.call, status="begun", reserved=self.reserved)
         stored = db.execute(_KNOWN, _place(self.call)).one()

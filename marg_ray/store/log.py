@@ -35,7 +35,7 @@ _SET_LIMITS = sa.update(SESSIONS).where(_ID).values(limits=sa.bindparam("body"))
 _SET_ARTEFACT = sa.update(SESSIONS).where(_ID).values(artefact=sa.bindparam("name"))
 _TAKE = (
     sa.update(SESSIONS)
-    .where(_ID)
+    .where(_ID, SESSIONS.c.token.is_distinct_from(sa.bindparam("mine")))
     .values(
         epoch=SESSIONS.c.epoch + 1,
         holder=sa.bindparam("who"),
@@ -93,8 +93,7 @@ class TakeOver:
             raise SessionNotFound(self.session_id)
         if row.token == self.token:
             return int(row.epoch)
-        assert self.expected_epoch is not None
-        raise StaleEpoch(self.session_id, self.expected_epoch, row.epoch)
+        raise StaleEpoch(self.session_id, self.expected_epoch or 0, row.epoch)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ SESSIONS = sa.Table(
     sa.Column("holder", sa.String(200), nullable=False),
     sa.Column("shard", sa.Integer, nullable=False, server_default="0"),
     sa.Column("limits", sa.Text, nullable=False, server_default="{}"),
-    sa.Column("token", sa.String(32), nullable=False, server_default=""),  # names the one that set the epoch
+    sa.Column("token", sa.String(32)),  # names the one that set the epoch
     sa.Index("ix_sessions_work", "status", "holder", "shard"),
 )
 LOG = sa.Table(
@@ -80,8 +80,8 @@ CALLS = sa.Table(
     sa.Column("status", sa.String(20), nullable=False),
     sa.Column("begun", sa.Integer, nullable=False),
     sa.Column("begun_at", sa.String(40), nullable=False),
-    sa.Column("token", sa.String(32), nullable=False, server_default=""),  # names the attempt under way
-    sa.Column("result", sa.Text, nullable=False, server_default=""),
+    sa.Column("token", sa.String(32)),  # names the attempt under way
+    sa.Column("result", sa.Text, nullable=False),
     *usage_columns("used"),
     *usage_columns("reserved"),
     *usage_columns("lost"),

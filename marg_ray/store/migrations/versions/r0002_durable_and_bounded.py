@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +11,7 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-USAGE = {  # what a `Usage` was made of then
+USAGE: dict[str, sa.types.TypeEngine[Any]] = {  # what a `Usage` was made of then
     "calls": sa.Integer(),
     "searches": sa.Integer(),
     "fetches": sa.Integer(),
@@ -37,7 +38,7 @@ def _sessions() -> None:
         table.alter_column("holder", existing_type=sa.String(64), type_=sa.String(200), existing_nullable=False)
         table.add_column(sa.Column("shard", sa.Integer, nullable=False, server_default="0"))
         table.add_column(sa.Column("limits", sa.Text, nullable=False, server_default="{}"))
-        table.add_column(sa.Column("token", sa.String(32), nullable=False, server_default=""))
+        table.add_column(sa.Column("token", sa.String(32)))
         table.create_index("ix_sessions_work", ["status", "holder", "shard"])
 
 
@@ -45,9 +46,8 @@ def _calls() -> None:
     spent = _spent()
     with op.batch_alter_table("calls") as table:
         table.alter_column("task_id", existing_type=sa.String(200), type_=sa.Text(), existing_nullable=False)
-        table.alter_column("result", existing_type=sa.Text(), server_default="", existing_nullable=False)
         table.add_column(sa.Column("epoch", sa.Integer, nullable=False, server_default="0"))
-        table.add_column(sa.Column("token", sa.String(32), nullable=False, server_default=""))
+        table.add_column(sa.Column("token", sa.String(32)))
         for kind in ("used", "reserved", "lost"):
             for name, number in USAGE.items():
                 table.add_column(sa.Column(f"{kind}_{name}", number, nullable=False, server_default="0"))
@@ -55,7 +55,7 @@ def _calls() -> None:
     if spent:
         calls = sa.table("calls", *(sa.column(c) for c in ("session_id", "key", *(f"used_{n}" for n in USAGE))))
         of = sa.and_(calls.c.session_id == sa.bindparam("session"), calls.c.key == sa.bindparam("asked"))
-        values = {f"used_{name}": sa.bindparam(f"n_{name}") for name in USAGE}
+        values: dict[str, Any] = {f"used_{name}": sa.bindparam(f"n_{name}") for name in USAGE}
         op.get_bind().execute(calls.update().where(of).values(values), spent)
 
 
