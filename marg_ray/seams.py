@@ -145,6 +145,5 @@ async def _give_back(ledger: Ledger, call: CallKey, spent: Usage | None) -> None
     """Enter what a failed call cost under a key of its own, so that the call itself may be asked again."""
     if spent is not None and spent != Usage():
         once = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, "failed", task_id=call.task_id)
-        await ledger.begin(once, Usage())
         await ledger.end(once, "", spent)  # before the room comes back, else another call would take it
     await ledger.failed(call)

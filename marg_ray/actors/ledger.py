@@ -40,7 +40,7 @@ class _Account:
     budget: Budget | None = None
     under_way: dict[str, _Held] = field(default_factory=dict)
     orphans: dict[str, _Held] = field(default_factory=dict)  # begun before this process started, and still open
-    settled: dict[str, str] = field(default_factory=dict)  # key -> the attempt that settled it, "" where not known
+    settled: dict[str, tuple[str, ...]] = field(default_factory=dict)  # key -> attempts that ended, "" where not known
     room: asyncio.Event = field(default_factory=asyncio.Event)
 
     def reserve(self, held: _Held, usage: Usage) -> None:
@@ -154,13 +154,15 @@ class LedgerBook:
             if mine is not None:
                 account.leave(mine, NOTHING)
             return
-        first = call.key not in account.settled
-        settled_by = account.settled.setdefault(call.key, call.attempt)
+        before = account.settled.get(call.key, ())
+        repeated = call.attempt in before or "" in before  # the same end, told again
+        if not repeated:
+            account.settled[call.key] = (*before, call.attempt)
         if mine is not None:
             account.leave(mine, usage)
-        elif first or settled_by not in ("", call.attempt):  # else the same end, told again
+        elif not repeated:
             account.spend(call, usage)
-        if settled_by not in ("", call.attempt):
+        if before and not repeated:
             twice = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, task_id=call.task_id)
             await self._store.settle_call(twice, "", usage)
 
@@ -269,7 +271,9 @@ class LedgerBook:
     def _fill(self, account: _Account, limits: Limits, rows: Iterable[CallRow]) -> None:
         research, writing = NOTHING, NOTHING
         for row in rows:
-            used = row.usage + row.lost if row.status == "settled" else row.lost
+            used = row.usage + row.lost
+            if row.status == "begun" and 0 < row.call.epoch < account.epoch:
+                used += row.reserved  # whoever makes it is refused: it will not be settled
             if row.call.role in RESEARCH:
                 research += used
             else:
@@ -278,8 +282,8 @@ class LedgerBook:
         account.budget = budget
         for row in rows:
             if row.status == "settled":
-                account.settled.setdefault(row.call.key, "")
-            elif row.status == "begun":
+                account.settled.setdefault(row.call.key, ("",))
+            elif row.status == "begun" and not 0 < row.call.epoch < account.epoch:
                 held = account.under_way.get(row.call.key)
                 if held is None:
                     held = account.orphans[row.call.key] = _Held(row.call, granted=True)
