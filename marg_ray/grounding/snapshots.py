@@ -7,8 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from marg_ray.errors import SessionNotFound
-from marg_ray.files import write_whole
+from pydantic import ValidationError
+
+from marg_ray.errors import SessionNotFound, Unreadable
+from marg_ray.files import folder
 from marg_ray.records import Injection, Record
 
 
@@ -70,16 +72,20 @@ def text_id(text: str) -> str:
 
 
 class Snapshots:
-    """Content-addressed texts in a folder. The same text is one file; a file is whole or absent."""
+    """Content-addressed texts in a local folder, or at an fsspec URL. The same text is one file, whole or absent."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path | str) -> None:
+        self._files = folder(root)
 
     def put(self, document: Document) -> str:
         """Freeze a document; return its id."""
         source_id = document.source_id
-        self._write(self._path(source_id, ".txt"), document.text)
-        self._write(self._path(source_id, ".json"), document.model_dump_json(exclude={"text"}))
+        text, structure = _name(source_id, ".txt"), _name(source_id, ".json")
+        data = document.text.encode("utf-8")
+        if self._files.size(text) != len(data):  # absent, or cut off by a full disk
+            self._files.put(text, data)
+        if not self._files.size(structure):  # the same text read again keeps its first structure
+            self._files.put(structure, document.model_dump_json(exclude={"text"}).encode("utf-8"))
         return source_id
 
     def text(self, source_id: str) -> str:
@@ -87,27 +93,30 @@ class Snapshots:
 
         Raises:
             SessionNotFound: nothing was frozen under this id.
+            Unreadable: what is stored there is not what was frozen: the file is damaged.
         """
-        return self._read(source_id, ".txt")
+        data = self._read(source_id, ".txt")
+        if hashlib.sha256(data).hexdigest() != source_id:
+            raise Unreadable(f"{source_id}.txt", "damaged, its content has another SHA-256 than its name says")
+        return data.decode("utf-8")
 
     def document(self, source_id: str) -> Document:
-        """The frozen text with its structure."""
+        """The frozen text with its structure. Raises as `text` does."""
         data = self._read(source_id, ".json")
-        raw = Document.model_validate_json(data[:-1] + ',"text":""}')
+        try:
+            raw = Document.model_validate_json(data[:-1] + b',"text":""}')
+        except ValidationError:
+            raise Unreadable(f"{source_id}.json", "damaged, it does not say how the text is structured") from None
         return raw.model_copy(update={"text": self.text(source_id)})
 
-    def _path(self, source_id: str, ending: str) -> Path:
-        if len(source_id) != 64 or not set(source_id) <= set("0123456789abcdef"):
-            raise SessionNotFound(source_id)
-        return self.root / source_id[:2] / f"{source_id}{ending}"
-
-    def _read(self, source_id: str, ending: str) -> str:
+    def _read(self, source_id: str, ending: str) -> bytes:
         try:
-            return self._path(source_id, ending).read_bytes().decode("utf-8")
+            return self._files.get(_name(source_id, ending))
         except FileNotFoundError:
             raise SessionNotFound(source_id) from None
 
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        if not path.exists():
-            write_whole(path, text.encode("utf-8"))
+
+def _name(source_id: str, ending: str) -> str:
+    if len(source_id) != 64 or not set(source_id) <= set("0123456789abcdef"):
+        raise SessionNotFound(source_id)
+    return f"{source_id[:2]}/{source_id}{ending}"
