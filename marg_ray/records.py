@@ -77,6 +77,7 @@ class Request(Record):
     limits: Limits = Limits()
     priority: Priority = Priority.INTERACTIVE
     owner: str = "local"
+    fresh: bool = False  # research anew, whatever is cached
 
 
 class Section(Record):

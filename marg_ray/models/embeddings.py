@@ -8,11 +8,11 @@ import os
 import re
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -140,15 +140,43 @@ class Batcher:
                 w.row.set_result(row)
 
 
+class KeptVectors(Protocol):
+    """Vectors that outlive the process, by the key of their text."""
+
+    async def read(self, keys: Sequence[bytes]) -> Mapping[bytes, Vectors]:
+        """Those that are there. Whatever goes wrong, nothing is there."""
+
+    def write(self, rows: Mapping[bytes, Vectors]) -> None:
+        """Keep these soon."""
+
+
+@dataclass
+class EmbedCounts:
+    """Where the vectors came from."""
+
+    memory: int = 0
+    kept: int = 0
+    computed: int = 0
+
+
 class CachedEmbedder:
-    """An `Embedder` over a blocking `encode`: equal texts are encoded once, callers share batches."""
+    """An `Embedder` over a blocking `encode`: equal texts are encoded once, callers share batches.
+
+    With `kept`, a vector that an earlier process computed is not computed again.
+    """
 
     def __init__(
-        self, encode: Encode, *, dimension: int = DIMENSION, cache: int = 20_000, batcher: Batcher | None = None
+        self,
+        encode: Encode,
+        *,
+        dimension: int = DIMENSION,
+        cache: int = 20_000,
+        batcher: Batcher | None = None,
+        kept: KeptVectors | None = None,
     ) -> None:
-        self.dimension = dimension
+        self.dimension, self.counts = dimension, EmbedCounts()
         self.batcher = batcher or Batcher(encode)
-        self._cache = Cache(cache)
+        self._cache, self._kept = Cache(cache), kept
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
@@ -156,12 +184,24 @@ class CachedEmbedder:
         keys = [Cache.key(text) for text in texts]
         rows = {key: row for key in keys if (row := self._cache.get(key)) is not None}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in rows}
+        self.counts.memory += len(rows)
+        if missing and self._kept is not None:
+            rows |= self._remember(await self._kept.read(list(missing)))
+            self.counts.kept += sum(key in rows for key in missing)
+            missing = {key: text for key, text in missing.items() if key not in rows}
         if missing:
-            new = await self.batcher.encode(list(missing.values()))
-            for key, row in zip(missing, new, strict=True):
-                rows[key] = row
-                self._cache.put(key, row)
+            vectors = await self.batcher.encode(list(missing.values()))
+            new = dict(zip(missing, vectors, strict=True))
+            rows |= self._remember(new)
+            self.counts.computed += len(new)
+            if self._kept is not None:
+                self._kept.write(new)
         return np.stack([rows[key] for key in keys])
+
+    def _remember(self, rows: Mapping[bytes, Vectors]) -> Mapping[bytes, Vectors]:
+        for key, row in rows.items():
+            self._cache.put(key, row)
+        return rows
 
 
 class MiniLM(CachedEmbedder):
@@ -174,11 +214,13 @@ class MiniLM(CachedEmbedder):
 
     name = "all-MiniLM-L6-v2"  # vectors of another name are not comparable
 
-    def __init__(self, *, workers: int = 0, max_batch: int = 32, cache: int = 20_000) -> None:
+    def __init__(
+        self, *, workers: int = 0, max_batch: int = 32, cache: int = 20_000, kept: KeptVectors | None = None
+    ) -> None:
         workers = workers or min(4, os.cpu_count() or 1)
         executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_one_core)
         batcher = Batcher(self._encode, max_batch=max_batch, urgent=max_batch, executor=executor, workers=workers)
-        super().__init__(self._encode, cache=cache, batcher=batcher)
+        super().__init__(self._encode, cache=cache, batcher=batcher, kept=kept)
         self._loading = threading.Lock()
         self._model: Any = None
 

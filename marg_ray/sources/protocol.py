@@ -18,6 +18,7 @@ class Found:
     answerability: Answerability = field(default_factory=Answerability)
     notes: tuple[Note, ...] = ()  # engines that failed or were degraded, entries that were dropped
     searches: int = 0  # requests made
+    cached: bool = False  # results of an earlier search
 
 
 class Searcher(Protocol):
