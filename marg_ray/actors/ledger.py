@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from marg_ray.budget import NOTHING, RESEARCH, Budget, Granted, Refused, Spending, bounded
+from marg_ray.budget import NOTHING, RESEARCH, UNLIMITED, Budget, Granted, Refused, Spending, bounded
 from marg_ray.errors import BudgetExceeded, SessionNotFound, StaleEpoch
 from marg_ray.records import Limits, Usage
 from marg_ray.seams import Begun, CallKey
@@ -23,7 +23,9 @@ class _Held:
     """A call under way, and what is reserved for it."""
 
     call: CallKey
-    reserved: Usage = NOTHING
+    estimate: Usage = NOTHING
+    reserved: Usage = NOTHING  # of the session's limits; less than the estimate where it has none
+    noted: bool = False  # the store knows of it
     granted: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -33,7 +35,7 @@ class _Held:
 
 @dataclass(eq=False)
 class _Account:
-    """What is known of a session. Without a limit only the calls under way are kept."""
+    """What is known of a session. Without a limit only which calls are under way or settled is kept."""
 
     epoch: int
     read_at: float
@@ -62,6 +64,15 @@ class _Account:
         if self.budget is not None:
             self.wake()
 
+    def nothing_to_lose(self, estimate: Usage) -> bool:
+        """Whether a call needs no trace in the store before it is made: should it die, no money or limit is missing."""
+        return estimate == NOTHING or (self.budget is None and not estimate.cost)
+
+    def fence(self, call: CallKey) -> None:
+        """Raises StaleEpoch for a call of a coordinator that is known to be replaced."""
+        if 0 < call.epoch < self.epoch:
+            raise StaleEpoch(call.session_id, call.epoch, self.epoch)
+
     def write_off(self) -> None:
         """Nobody came for what was under way before: it is spent."""
         for orphan in list(self.orphans.values()):
@@ -84,6 +95,8 @@ class LedgerBook:
     call waits as long for room that others have reserved.
 
     Limits are those in the store. They are read when a session is first met, and again before a call is refused.
+    A call that costs nothing should it die (a page, an answer of a model on this machine in a session without limits)
+    leaves no trace in the store before it is settled: that spares it half of its transactions.
     """
 
     def __init__(
@@ -106,14 +119,20 @@ class LedgerBook:
         if known is not None and known.granted and call.attempt and known.by(call):
             return Begun(done=False)
         await self._turn(account, call)
-        held = self._take(account, call)  # before any await: two who ask at once are two
+        held = self._take(account, call, estimate)  # before any await: two who ask at once are two
         try:
-            if account.budget is not None and call.key not in account.settled:
+            new = call.key not in account.settled
+            if new and account.budget is not None:
                 await self._reserve(account, held, estimate)
             if (newer := account.under_way.get(call.key)) is not held and newer is not None:
                 account.leave(held, NOTHING)  # another attempt of the task came while this one waited for room
                 await asyncio.wait_for(newer.over.wait(), self._patience_s)
                 return await self.begin(call, estimate)
+            if new and account.nothing_to_lose(estimate):
+                account.fence(call)
+                held.granted = True
+                return Begun(done=False)
+            held.noted = True
             row = await self._store.begin_call(call, estimate)
         except BaseException:
             account.leave(held, NOTHING)
@@ -129,7 +148,7 @@ class LedgerBook:
         account = await self._account(call)
         if account.budget is None:
             return
-        held = account.under_way.get(call.key) or account.orphans.setdefault(call.key, _Held(call))
+        held = account.under_way.get(call.key) or account.orphans.setdefault(call.key, _Held(call, noted=True))
         if isinstance(account.budget.admit(more, call.role), Granted):
             account.reserve(held, more)
             return
@@ -150,10 +169,6 @@ class LedgerBook:
             if mine is not None:
                 account.leave(mine, mine.reserved)
             raise
-        if account.budget is None:
-            if mine is not None:
-                account.leave(mine, NOTHING)
-            return
         before = account.settled.get(call.key, ())
         repeated = call.attempt in before or "" in before  # the same end, told again
         if not repeated:
@@ -162,7 +177,7 @@ class LedgerBook:
             account.leave(mine, usage)
         elif not repeated:
             account.spend(call, usage)
-        if before and not repeated:
+        if before and not repeated and account.budget is not None:
             twice = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, task_id=call.task_id)
             await self._store.settle_call(twice, "", usage)
 
@@ -174,7 +189,8 @@ class LedgerBook:
             return
         held = held or account.orphans.get(call.key)
         try:
-            await self._store.release_call(call)
+            if held is None or held.noted:
+                await self._store.release_call(call)
         finally:
             if held is not None:
                 account.leave(held, NOTHING)
@@ -203,11 +219,11 @@ class LedgerBook:
             except TimeoutError:
                 return
 
-    def _take(self, account: _Account, call: CallKey) -> _Held:
+    def _take(self, account: _Account, call: CallKey, estimate: Usage) -> _Held:
         for calls in (account.under_way, account.orphans):
             if (earlier := calls.get(call.key)) is not None:
                 account.leave(earlier, earlier.reserved)
-        held = account.under_way[call.key] = _Held(call)
+        held = account.under_way[call.key] = _Held(call, estimate)
         return held
 
     async def _reserve(self, account: _Account, held: _Held, estimate: Usage) -> None:
@@ -242,62 +258,66 @@ class LedgerBook:
                 return account
             if account is None:
                 account = _Account(epoch=call.epoch, read_at=self._clock())
-            elif call.epoch > account.epoch and account.budget is not None:  # it may have been elsewhere meanwhile
-                account.budget = None
-                account.settled.clear()
-                account.orphans.clear()
-            account.epoch = max(account.epoch, call.epoch)
-            await self._read(account, call.session_id)
+                await self._read(account, call.session_id, rows=True)
+            elif call.epoch > account.epoch:  # the session may have been with another ledger meanwhile
+                account.epoch = call.epoch
+                if not account.under_way:
+                    account.budget = None
+                    account.orphans.clear()
+                await self._read(account, call.session_id, rows=True)
+            else:
+                await self._read(account, call.session_id)
             self._accounts[call.session_id] = account
             self._drop_idle()
             return account
 
     def _outdated(self, account: _Account, call: CallKey) -> bool:
         if account.budget is None:
-            return self._clock() - account.read_at > REREAD_S
+            return self._clock() - account.read_at > REREAD_S or call.epoch > account.epoch
         account.read_at = self._clock()
-        return call.epoch > account.epoch and not account.under_way
+        return call.epoch > account.epoch
 
-    async def _read(self, account: _Account, session_id: str) -> None:
-        """Take the limits from the store; of a session that has some for the first time, what it has spent as well."""
-        limits = await self._limits(session_id)
-        account.read_at = self._clock()
+    async def _read(self, account: _Account, session_id: str, *, rows: bool = False) -> None:
+        """Take the limits from the store; with `rows`, or with the first limit, what was called and spent as well."""
+        try:
+            session = await self._store.session(session_id)
+        except SessionNotFound:
+            limits, epoch = UNLIMITED, 0
+        else:
+            limits, epoch = session.limits, session.epoch
+        account.read_at, account.epoch = self._clock(), max(account.epoch, epoch)
+        first = account.budget is None and bounded(limits)
         if account.budget is not None:
             account.budget = replace(account.budget, limits=limits)
             account.wake()
-        elif bounded(limits):
-            self._fill(account, limits, await self._store.calls(session_id))
+        if rows or first:
+            found = await self._store.calls(session_id)
+            for row in found:
+                if row.status == "settled":
+                    account.settled.setdefault(row.call.key, ("",))
+            if first:
+                self._fill(account, limits, found)
 
     def _fill(self, account: _Account, limits: Limits, rows: Iterable[CallRow]) -> None:
-        research, writing = NOTHING, NOTHING
+        sides = {True: NOTHING, False: NOTHING}  # research, and all the rest
+        open_rows = []
         for row in rows:
             used = row.usage + row.lost
             if row.status == "begun" and 0 < row.call.epoch < account.epoch:
                 used += row.reserved  # whoever makes it is refused: it will not be settled
-            if row.call.role in RESEARCH:
-                research += used
-            else:
-                writing += used
-        budget = Budget(limits, self._writer_share, Spending(research), Spending(writing))
-        account.budget = budget
-        for row in rows:
-            if row.status == "settled":
-                account.settled.setdefault(row.call.key, ("",))
-            elif row.status == "begun" and not 0 < row.call.epoch < account.epoch:
-                held = account.under_way.get(row.call.key)
-                if held is None:
-                    held = account.orphans[row.call.key] = _Held(row.call, granted=True)
-                account.reserve(held, row.reserved)
+            elif row.status == "begun" and row.call.key not in account.under_way:
+                open_rows.append(row)
+            sides[row.call.role in RESEARCH] += used
+        account.budget = Budget(limits, self._writer_share, Spending(sides[True]), Spending(sides[False]))
+        for held in account.under_way.values():
+            account.reserve(held, held.estimate)
+        for row in open_rows:
+            held = account.orphans[row.call.key] = _Held(row.call, row.reserved, noted=True, granted=True)
+            account.reserve(held, row.reserved)
 
     async def _reread(self, account: _Account, session_id: str) -> None:
         async with self._reading:
             await self._read(account, session_id)
-
-    async def _limits(self, session_id: str) -> Limits:
-        try:
-            return (await self._store.session(session_id)).limits
-        except SessionNotFound:
-            return Limits()
 
     def _drop_idle(self) -> None:
         before = self._clock() - IDLE_S

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from marg_ray.actors.ledger import LedgerBook
+from marg_ray.errors import StaleEpoch
 from marg_ray.records import Role, Usage
 from marg_ray.seams import CallKey, paid
 from marg_ray.store.memory import MemoryStore
@@ -62,9 +63,9 @@ async def test_a_call_that_fails_is_given_back() -> None:
 
 async def test_a_task_whose_worker_died_may_ask_again_at_once() -> None:
     ledger = LedgerBook(MemoryStore())
-    assert not (await ledger.begin(key("t1"), Usage())).done  # the worker dies here
+    assert not (await ledger.begin(key("t1"), Usage(cost=0.1))).done  # the worker dies here
     async with asyncio.timeout(5):
-        assert not (await ledger.begin(key("t1"), Usage())).done
+        assert not (await ledger.begin(key("t1"), Usage(cost=0.1))).done
     assert (await ledger.calls("S"))[0].begun == 2
 
 
@@ -82,3 +83,32 @@ def test_another_question_another_session_or_kind_is_another_call() -> None:
     assert base.key == key("t2").key
     assert base.key != key(asked="r").key
     assert base.key != CallKey.of("S", "search", Role.PLANNER, "q").key
+
+
+async def test_what_costs_nothing_leaves_no_trace_before_its_end() -> None:
+    store = MemoryStore()
+    ledger = LedgerBook(store)
+    await ledger.begin(key("t1", "a"), Usage())
+    await ledger.begin(key("t1", "b"), Usage(tokens_in=100))  # tokens count only where a limit is set
+    await ledger.begin(key("t1", "c"), Usage(tokens_in=100, cost=0.01))
+    assert [row.reserved.cost for row in await store.calls("S")] == [0.01]
+    await ledger.end(key("t1", "a"), "1", Usage(fetches=1))
+    assert (await ledger.begin(key("t2", "a"), Usage())).result == "1"
+    assert (await LedgerBook(store).begin(key("t3", "a"), Usage())).result == "1"
+
+
+async def test_a_settled_call_is_found_by_a_ledger_that_had_the_session_before() -> None:
+    store = MemoryStore()
+    await store.create("S", owner="local", question="q")
+    here, there = LedgerBook(store), LedgerBook(store)
+    epochs = [await store.take_over("S")]
+    await here.begin(key("t0").model_copy(update={"epoch": epochs[0]}), Usage())
+    await here.failed(key("t0").model_copy(update={"epoch": epochs[0]}))
+    epochs.append(await store.take_over("S", holder="there"))
+    elsewhere = key("t1", "new").model_copy(update={"epoch": epochs[1]})
+    await there.begin(elsewhere, Usage())
+    await there.end(elsewhere, "there", Usage(calls=1))
+    back = key("t2", "new").model_copy(update={"epoch": await store.take_over("S", holder="here")})
+    assert (await here.begin(back, Usage())).result == "there"
+    with pytest.raises(StaleEpoch):
+        await here.begin(key("t3", "late").model_copy(update={"epoch": epochs[1]}), Usage())
