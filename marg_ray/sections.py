@@ -28,6 +28,7 @@ from marg_ray.state import (
     SearchSlot,
     SectionState,
     Skipped,
+    Stop,
     changed,
     grounding_passes,
 )
@@ -77,8 +78,10 @@ def _chosen(state: ResearchState, section: SectionState, found: SearchDone) -> t
 
 def read(state: ResearchState, found: SourceRead) -> ResearchState:
     section = state.sections.get(found.section)
-    if section is None or is_banned(found.location, state.banned):
+    if section is None:
         return state
+    if is_banned(found.location, state.banned):
+        found = SourceRead(task_id=found.task_id, section=found.section, location=found.location, status="read")
     reads = tuple(r.model_copy(update={"done": True}) if r.hit.location == found.location else r for r in section.reads)
     if found.source is not None:
         state = changed(state, sources={**state.sources, found.source.id: found.source})
@@ -140,7 +143,8 @@ def grounded(state: ResearchState, grounding: Grounding) -> ResearchState:
     if section is None or section.draft is None or grounding.revision != section.draft.revision:
         return state
     section = section.model_copy(update={"draft": judged(section.draft, grounding), "grounding": grounding})
-    if grounding_passes(grounding) or not grounding.checked or section.failed_revisions >= MAX_FAILED_REVISIONS:
+    final = state.stop is Stop.ALL or not grounding.checked or section.failed_revisions >= MAX_FAILED_REVISIONS
+    if final or grounding_passes(grounding):
         return put(state, section)
     return put(
         state,

@@ -106,7 +106,7 @@ def answer(task: Task, chance: Random, *, failing: float = 0.0) -> Message:
         case DraftTask():
             return DraftReady(task_id=task.id, draft=_draft(task.section, task.revision, task.evidence, chance))
         case SummariseTask():
-            return DraftReady(task_id=task.id, draft=_draft(task.section, 1, (), chance))
+            return DraftReady(task_id=task.id, draft=_draft(task.section, task.revision, (), chance))
         case GroundTask():
             return DraftGrounded(task_id=task.id, grounding=_grounding(task.draft, chance))
         case AnalyseTask():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from marg_ray.folding import apply, replay
 from marg_ray.messages import (
     MESSAGES,
-    Message,
     PlanDecided,
     ReportReady,
     ReviewDecided,
@@ -32,60 +31,10 @@ from marg_ray.records import (
     Zone,
 )
 from marg_ray.routing import next_tasks, waiting_for
-from marg_ray.state import ResearchState, status_of
-from marg_ray.tasks import DraftTask, FormatTask, PlanTask, ReadTask, ReviewTask, SearchTask
-from tests.answers import answer, begin, started
-
-STEPS = 3000  # far above any legal run
-
-
-class Walk:
-    """Plays a session to its end by answering one due task after another, in any order."""
-
-    def __init__(self, seed: int, failing: float = 0.0, **fields: object) -> None:
-        self.chance, self.failing = Random(seed), failing
-        first = started(**fields)
-        self.log: list[Message] = [first]
-        self.state = apply(ResearchState(), first)
-        self.issued: list[str] = []
-        self.rounds = 0
-
-    def say(self, message: Message) -> None:
-        before = self.state
-        self.state = apply(before, message)
-        if self.state is not before:
-            self.log.append(message)
-        assert apply(self.state, message) == self.state, "a message delivered twice changed something"
-
-    def step(self) -> bool:
-        due = next_tasks(self.state)
-        ids = [t.id for t in due]
-        assert len(ids) == len(set(ids)), "the same task is due twice"
-        if not due:
-            return False
-        task = self.chance.choice(due)
-        self.issued.append(task.id)
-        self.rounds += isinstance(task, ReviewTask)
-        self.say(answer(task, self.chance, failing=self.failing))
-        return True
-
-    def run(self) -> Walk:
-        for _ in range(STEPS):
-            if not self.step():
-                waiting = waiting_for(self.state)
-                if waiting == "plan":
-                    self.say(PlanDecided(task_id=f"plan/{len(self.log)}", approved=self.chance.random() < 0.7))
-                elif waiting == "review":
-                    self.say(ReviewDecided(task_id=f"gate/{len(self.log)}", decision="approve"))
-                elif self.state.halt is not None and self.state.halts < 8:
-                    self.say(SessionResumed(task_id=f"resume/{self.state.halts}"))
-                elif self.state.halt is not None:
-                    self.failing = 0.0
-                    self.say(SessionResumed(task_id=f"resume/{len(self.log)}"))
-                else:
-                    return self
-        raise AssertionError("the run did not end")
-
+from marg_ray.state import status_of
+from marg_ray.tasks import DraftTask, FormatTask, PlanTask, ReadTask, SearchTask
+from tests.answers import answer, begin
+from tests.walk import STEPS, Walk
 
 fields = st.fixed_dictionaries(
     {
