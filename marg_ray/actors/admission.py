@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -78,9 +79,10 @@ class Standing:
 class Desk:
     """Admits sessions. For one event loop; every method may be called again with the same arguments.
 
-    It keeps nothing on disk. Who holds places renews them every few seconds; a desk that was restarted
-    (`restarted=True`) admits nobody for `grace_s`, and has learnt by then who runs. A place that is not renewed
-    within `lease_s` is free again. The limit bounds admissions: sessions that run go on, whatever it becomes.
+    It keeps nothing on disk. Who holds places renews them every few seconds; a place that is not renewed within
+    `lease_s` is free again. A desk that was restarted, or stands in for another (`restarted=True`), admits nobody in
+    the first `grace_s` in which it is spoken to, and has learnt by then who runs; so again after a silence of
+    `lease_s`. The limit bounds admissions: sessions that run go on, whatever it becomes.
     """
 
     def __init__(
@@ -93,7 +95,8 @@ class Desk:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._lease_s, self._clock = settings, lease_s, clock
-        self._opens_at = clock() + grace_s if restarted else clock()
+        self._restarted, self._grace_s = restarted, grace_s
+        self._opens_at, self._heard_at = (math.inf, -math.inf) if restarted else (clock(), clock())
         self._valve = Valve(settings.sessions, clock())
         self._turns = Turns(settings.weights)
         self._held: dict[str, _Place] = {}
@@ -118,6 +121,7 @@ class Desk:
             TooBusy: the queue is full; says when a place in it should be free.
             SessionCancelled: the session left while it waited.
         """
+        self._hear()
         self._left.pop(session_id, None)
         if session_id in self._held:
             self._hold(session_id, owner)
@@ -134,7 +138,7 @@ class Desk:
 
     async def leave(self, session_id: str) -> None:
         """The session ended, or pauses: its place, in the queue or among those that run, is free."""
-        now = self._clock()
+        now = self._hear()
         self._left[session_id] = now + self._lease_s
         if session_id in self._held:
             self._free(session_id)
@@ -146,6 +150,7 @@ class Desk:
 
     async def renew(self, session_ids: Iterable[str], owners: Mapping[str, str] | None = None) -> None:
         """These sessions run. One the desk does not know is taken in, whatever the limit is; `owners` says whose."""
+        self._hear()
         for session_id in session_ids:
             if session_id not in self._left:
                 self._hold(session_id, (owners or {}).get(session_id, ""))
@@ -197,6 +202,14 @@ class Desk:
             self._touch()
         if self._waiters and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def _hear(self) -> float:
+        """Somebody speaks to this desk: now, on its clock."""
+        now = self._clock()
+        if self._restarted and now - self._heard_at > self._lease_s:
+            self._opens_at = now + self._grace_s
+        self._heard_at = now
+        return now
 
     def _tick(self) -> None:
         self._timer = None

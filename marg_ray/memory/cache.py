@@ -23,10 +23,8 @@ from marg_ray.messages import (
     TaskFailed,
 )
 from marg_ray.records import GateMode, Record, ReportStatus, Request
-from marg_ray.report.model import SCHEMA_VERSION
 from marg_ray.seams import Offload, in_thread
 from marg_ray.settings import Settings
-from marg_ray.sources.library.scan import scan
 
 SPACE = "report"
 CHANGES_NO_ANSWER = frozenset({"owner", "priority", "limits", "on_timeout", "gate_timeout_s", "fresh"})
@@ -59,6 +57,8 @@ def normalised(question: str) -> str:
 
 def query_key(request: Request, *, model: str, sources: str, settings: str = "") -> str:
     """SHA-256 over everything that changes the answer: request, model, settings, sources, and the package's version."""
+    from marg_ray.report.model import SCHEMA_VERSION
+
     fields = request.model_dump(mode="json", exclude=set(CHANGES_NO_ANSWER))
     fields["question"] = normalised(request.question)
     fields["sources"]["folders"] = sorted(set(request.sources.folders))
@@ -83,6 +83,8 @@ def source_fingerprint(folders: Sequence[str], provided: Sequence[str], *, max_b
     Raises:
         UsageError: a folder is not there, or may not be read.
     """
+    from marg_ray.sources.library.scan import scan
+
     found = scan(tuple(map(Path, sorted(set(folders)))), max_bytes, home)
     digest = hashlib.sha256()
     for path in sorted(found.files):

@@ -184,6 +184,19 @@ async def test_a_desk_that_was_restarted_learns_who_runs_before_it_admits() -> N
     await early
 
 
+async def test_a_desk_that_stands_in_learns_who_runs_when_its_time_comes() -> None:
+    clock = Clock()
+    d = desk(1, clock=clock, restarted=True)
+    for _ in range(2):  # the other desk is away, comes back, and is away again, hours later each time
+        clock.now += 3600
+        early = await arrives(d, "new")
+        await d.renew(["s1"])
+        clock.now += GRACE_S
+        await d.renew(["s1"])
+        assert d.positions() == {"s1": 0, "new": 1}
+        await gone(early)
+
+
 async def test_a_renewal_counts_for_its_owner() -> None:
     clock = Clock()
     d = desk(3, clock=clock, restarted=True)
