@@ -87,10 +87,9 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A session's limits and its spending. `writer_share` (0 to 1) of tokens and money is closed to research."""
+    """A session's limits and its spending. The limits' `writer_share` of tokens and money is closed to research."""
 
     limits: Limits = UNLIMITED
-    writer_share: float = 0.4
     research: Spending = field(default_factory=Spending)
     writing: Spending = field(default_factory=Spending)
 
@@ -130,7 +129,7 @@ class Budget:
     def _limits(self, role: Role) -> Iterator[tuple[Measure, Limit]]:
         mine, rest = self.research, self.writing
         both = Spending(mine.spent + rest.spent, mine.reserved + rest.reserved)
-        part = 1 - self.writer_share if role in RESEARCH else 1.0
+        part = 1 - self.limits.writer_share if role in RESEARCH else 1.0
         if (value := self.limits.searches) is not None:
             yield "searches", _limit("searches", "searches", value, both)
         for name, amount in (("tokens", self.limits.tokens), ("usd", self.limits.usd)):

@@ -103,11 +103,10 @@ class LedgerBook:
         self,
         store: Store,
         *,
-        writer_share: float = 0.4,
         patience_s: float = 300.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store, self._writer_share, self._patience_s, self._clock = store, writer_share, patience_s, clock
+        self._store, self._patience_s, self._clock = store, patience_s, clock
         self._accounts: dict[str, _Account] = {}
         self._reading = asyncio.Lock()
         self._throttled = 0
@@ -308,7 +307,7 @@ class LedgerBook:
             elif row.status == "begun" and row.call.key not in account.under_way:
                 open_rows.append(row)
             sides[row.call.role in RESEARCH] += used
-        account.budget = Budget(limits, self._writer_share, Spending(sides[True]), Spending(sides[False]))
+        account.budget = Budget(limits, Spending(sides[True]), Spending(sides[False]))
         for held in account.under_way.values():
             account.reserve(held, held.estimate)
         for row in open_rows:

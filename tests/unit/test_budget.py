@@ -35,7 +35,7 @@ class TestAdmission:
 
     @pytest.mark.parametrize("role", RESEARCHERS)
     def test_research_leaves_the_writers_share(self, role: Role) -> None:
-        budget = Budget(Limits(tokens=1000), writer_share=0.4)
+        budget = Budget(Limits(tokens=1000, writer_share=0.4))
         assert budget.admit(tokens(600), role) == Granted()
         assert budget.admit(tokens(601), role) == Refused(Limit("research tokens", 600))
 
@@ -81,7 +81,7 @@ calls = st.lists(
 def test_whatever_comes_no_limit_is_passed_while_calls_keep_to_their_estimates(
     asked: list[tuple[Role, int, int, float, float]], most: int, usd: float, share: float, data: st.DataObject
 ) -> None:
-    budget = Budget(Limits(tokens=most, usd=usd), share)
+    budget = Budget(Limits(tokens=most, usd=usd, writer_share=share))
     open_calls: list[tuple[Usage, Usage, Role]] = []
     for role, a, b, c, d in asked:
         estimate, used = Usage(tokens_in=max(a, b), cost=max(c, d)), Usage(tokens_in=min(a, b), cost=min(c, d))

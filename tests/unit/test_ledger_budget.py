@@ -77,7 +77,7 @@ class TestAdmission:
         await spend(ledger, "c", usage(20))
 
     async def test_research_stops_first_and_writing_goes_on(self) -> None:
-        ledger = LedgerBook(await store_with(Limits(usd=1.0)), writer_share=0.4)
+        ledger = LedgerBook(await store_with(Limits(usd=1.0, writer_share=0.4)))
         await spend(ledger, "a", usage(1, 0.55), Role.RESEARCHER)
         with pytest.raises(BudgetExceeded, match=r"research usd limit of 0\.6 is spent"):
             await ledger.begin(key("b", "b", Role.ANALYST), usage(1, 0.1))
