@@ -6,16 +6,22 @@ import sys
 
 import typer
 
+from marg_ray.cli.cache import cache
+from marg_ray.cli.decide import decide
 from marg_ray.cli.doctor import doctor
+from marg_ray.cli.grouped import Grouped
 from marg_ray.cli.research import research
-from marg_ray.cli.resume import cancel, resume
+from marg_ray.cli.resume import resume
 from marg_ray.cli.runs import runs
 from marg_ray.cli.show import show
+from marg_ray.cli.steer import steer
+from marg_ray.cli.stop import cancel, pause
 from marg_ray.errors import MargError
 
 EPILOG = (
     "Exit codes: 0 passed, 2 usage, 3 delivered with a quality warning, 4 insufficient evidence (no report), "
-    "5 model or search unavailable, 6 stopped by its budget, 130 cancelled."
+    "5 model or search unavailable, 6 stopped by its budget (with a report or without), "
+    "7 no end yet: it waits for a decision or is paused, 130 cancelled or interrupted."
 )
 
 app = typer.Typer(
@@ -27,8 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (research, show, runs, resume, cancel, doctor):
-    app.command(epilog=EPILOG if command in (research, resume) else None)(command)
+for command in (research, show, runs, decide, steer, pause, resume, cancel, cache, doctor):
+    app.command(cls=Grouped, epilog=EPILOG if command in (research, resume) else None)(command)
 
 
 def main() -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from marg_ray.settings import Settings
 
 
+ANSWERS_WITHIN_S = 3.0
+
+
 @dataclass(frozen=True)
 class Finding:
     name: str
@@ -44,6 +47,8 @@ async def _examine(offline: bool, settings: Settings) -> list[Finding]:
     return [
         Finding("python", True, f"{platform.python_version()} on {platform.system()}, {os.cpu_count()} cores"),
         _home(settings),
+        *await _store(settings),
+        _files(settings),
         _ray(settings),
         await _model(settings, offline),
         _embeddings(),
@@ -61,6 +66,62 @@ def _home(settings: Settings) -> Finding:
     except OSError as exc:
         return Finding("home", False, f"{home}: {exc.strerror}; set MARG_HOME to a folder you may write to")
     return Finding("home", True, str(home))
+
+
+async def _store(settings: Settings) -> list[Finding]:
+    """Where sessions are kept, whether it answers, and what is in its cache. A file that is missing is not made."""
+    from marg_ray.actors.assembly import Places
+    from marg_ray.errors import MargError
+    from marg_ray.store.sql import SqlStore
+
+    places = Places.of(settings)
+    where = f"SQLite {places.database}"
+    if not places.database_url and not places.database.exists():
+        return [Finding("store", True, f"{where}, made by the first session")]
+    try:
+        where = _address(places.store_url)
+        store = await SqlStore.open(places.store_url, retry_s=ANSWERS_WITHIN_S)
+        try:
+            sessions = len(await store.sessions(limit=100_000))
+            kept = await store.cache_counts()
+        finally:
+            await store.close()
+    except MargError as exc:
+        return [Finding("store", False, f"{where}: {exc}; {exc.hint}")]
+    cached = "; ".join(f"{c.space} {c.entries:,} ({c.hits:,} hits)" for c in kept)
+    return [
+        Finding("store", True, f"{where}, {sessions:,} sessions"),
+        Finding("cache", True, cached or "nothing is kept yet"),
+    ]
+
+
+def _address(url: str) -> str:
+    """A store's address without its password."""
+    import sqlalchemy as sa
+
+    try:
+        where = sa.make_url(url)
+    except sa.exc.ArgumentError:
+        return "store.url"
+    if where.get_backend_name() == "sqlite":
+        return f"SQLite {where.database}"
+    return f"PostgreSQL {where.host or 'on this machine'}/{where.database or ''}"
+
+
+def _files(settings: Settings) -> Finding:
+    from marg_ray.actors.assembly import Places
+    from marg_ray.errors import MargError, SessionNotFound
+
+    where = settings.store.files or str(settings.home)
+    try:
+        Places.of(settings).artefacts.get("0" * 64)
+    except SessionNotFound:  # it answers that there is no such file
+        pass
+    except MargError as exc:
+        return Finding("files", False, f"{where}: {exc}; {exc.hint}")
+    except Exception as exc:  # each kind of bucket has errors of its own
+        return Finding("files", False, f"{where}: {type(exc).__name__}: {' '.join(str(exc).split())[:200]}")
+    return Finding("files", True, f"sources and reports in {where}")
 
 
 def _ray(settings: Settings) -> Finding:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from marg_ray.cli import options as opt
 from marg_ray.errors import UsageError
-from marg_ray.kinds import Depth, RequestClass
+from marg_ray.kinds import Depth, GateMode, OnTimeout, Priority, RequestClass
 
 if TYPE_CHECKING:
     from marg_ray.records import Request
+    from marg_ray.settings import Settings
 
 CLASSES = [c.value for c in RequestClass]
 
@@ -22,58 +24,81 @@ def research(
         list[Path] | None, typer.Option("--docs", "-d", help="A folder (or file) to research in. Repeatable.")
     ] = None,
     depth: Annotated[Depth, typer.Option(help="How much to write.")] = Depth.STANDARD,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Write the report here; the ending picks the format (.md .html .json). "
-            "Repeatable. Without it the report goes to standard output.",
-        ),
-    ] = None,
     web: Annotated[
         bool | None, typer.Option("--web/--no-web", help="Search the web too (default: only without --docs).")
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Let nothing leave this machine.")] = False,
-    model: Annotated[str, typer.Option("--model", "-m", help="auto, extractive, or provider:model.")] = "",
+    model: opt.Model = "",
     request_class: Annotated[str, typer.Option("--class", help=f"Fix the kind of request: {', '.join(CLASSES)}.")] = "",
     focus: Annotated[
         list[str] | None, typer.Option("--focus", help="Something to look at in particular. Repeatable.")
     ] = None,
     section: Annotated[
-        list[str] | None, typer.Option("--section", help="Your own outline: a section's title. Repeatable.")
+        list[str] | None,
+        typer.Option("--section", help='Your own outline: "Title", or "Title: query; query". Repeatable.'),
     ] = None,
     text: Annotated[
         list[Path] | None, typer.Option("--text", help="A file to analyse or to write from. Repeatable.")
     ] = None,
     language: Annotated[str, typer.Option(help="Of the report, as a two-letter code; default: the question's.")] = "",
     strict: Annotated[bool, typer.Option("--strict", help="No report rather than one with a warning.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Events and the report as JSON, one object a line.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No timeline.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Research anew, although a report is kept.")] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Let sessions that somebody waits for go first.")] = False,
+    review: opt.Review = False,
+    approve_plan: opt.ApprovePlan = False,
+    gate: opt.Gate = None,
+    on_timeout: opt.TimeOut = None,
+    gate_timeout: opt.GateTimeout = None,
+    max_usd: opt.MaxUsd = None,
+    max_tokens: opt.MaxTokens = None,
+    max_minutes: opt.MaxMinutes = None,
+    deadline: opt.Deadline = "",
+    max_searches: opt.MaxSearches = None,
+    max_tasks: opt.MaxTasks = None,
+    out: opt.Out = None,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Research QUESTION and write a report whose every sentence can be checked."""
-    import sys
-
+    from marg_ray.cli.limits import limits_from
+    from marg_ray.cli.outline import outline_of
     from marg_ray.cli.run import Output, run
     from marg_ray.client import make_request
     from marg_ray.report.writers import check_path
     from marg_ray.settings import load
 
-    if question == "-":
-        question = sys.stdin.buffer.read().decode("utf-8", "replace")
     settings = load(model=model or None)
     for path in out or ():
         check_path(path)
+    limits = limits_from(
+        settings.budget,
+        usd=max_usd,
+        tokens=max_tokens,
+        minutes=max_minutes,
+        deadline=deadline,
+        searches=max_searches,
+        tasks=max_tasks,
+    )
     fields: dict[str, Any] = {
         "request_class": _class(request_class),
         "focus_areas": tuple(focus or ()),
-        "outline": tuple({"title": s} for s in section or ()),
+        "outline": outline_of(section or ()),
         "language": language or None,
         "strict": strict,
-        "provided": _provided(text or [], settings.home),
+        "fresh": fresh,
+        "priority": Priority.BATCH if batch else Priority.INTERACTIVE,
+        "limits": limits,
+        "provided": _provided(text or [], settings),
+        **_gates(review, approve_plan, gate, on_timeout, gate_timeout),
     }
-    request: Request = make_request(question, docs=docs or (), depth=depth, web=web, offline=offline, **fields)
+    request: Request = make_request(_asked(question), docs=docs or (), depth=depth, web=web, offline=offline, **fields)
     raise typer.Exit(run(settings, request, Output(files=tuple(out or ()), as_json=as_json, quiet=quiet)))
+
+
+def _asked(question: str) -> str:
+    import sys
+
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if question == "-" else question
 
 
 def _class(name: str) -> RequestClass | None:
@@ -82,19 +107,25 @@ def _class(name: str) -> RequestClass | None:
     return RequestClass(name) if name else None
 
 
-def _provided(files: list[Path], home: Path) -> tuple[str, ...]:
-    """Freeze the texts that were handed in; their snapshot ids."""
-    if not files:
-        return ()
-    from marg_ray.grounding.injection import cut_injections
-    from marg_ray.grounding.snapshots import Snapshots
-    from marg_ray.sources.parse import parse
+def _gates(
+    review: bool,
+    approve_plan: bool,
+    gate: GateMode | None,
+    on_timeout: OnTimeout | None,
+    timeout_s: float | None,
+) -> dict[str, Any]:
+    """`--review` asks at both gates, for as long as it takes; what is said beside it counts more."""
+    fields: dict[str, Any] = {"approve_plan": review or approve_plan}
+    if review:
+        fields |= {"gate": GateMode.ALWAYS, "on_timeout": OnTimeout.WAIT}
+        if timeout_s is not None:
+            fields["on_timeout"] = OnTimeout.APPROVE
+    given = {"gate": gate, "on_timeout": on_timeout, "gate_timeout_s": timeout_s}
+    return {**fields, **{name: value for name, value in given.items() if value is not None}}
 
-    ids = []
-    for path in files:
-        try:
-            body = path.read_bytes()
-        except OSError as exc:
-            raise UsageError(f"{path}: {exc.strerror or exc}", "check the path given with --text") from None
-        ids.append(Snapshots(home / "snapshots").put(cut_injections(parse(body, name=path.name))))
-    return tuple(ids)
+
+def _provided(files: list[Path], settings: Settings) -> tuple[str, ...]:
+    """Freeze the texts that were handed in; their snapshot ids."""
+    from marg_ray.cli.local import freeze
+
+    return tuple(freeze(path, settings)[0] for path in files)

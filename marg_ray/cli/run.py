@@ -1,4 +1,4 @@
-"""Follows one session in the terminal: timeline, report, closing account, exit code."""
+"""Follows one session in the terminal: timeline, questions to its owner, report, closing account, exit code."""
 
 from __future__ import annotations
 
@@ -6,21 +6,33 @@ import asyncio
 import contextlib
 import json
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from marg_ray.cli.timeline import Board, Closing, LogLine, Timeline
-from marg_ray.client import Marg, Step, error_of
-from marg_ray.errors import MargError
+from marg_ray.cli.account import account_of, closing_stats, stopped_by
+from marg_ray.cli.board import board_of, line_of
+from marg_ray.cli.export import Delivered, export
+from marg_ray.cli.timeline import Board, Timeline
+from marg_ray.cli.words import duration
+from marg_ray.client import ENDED, Marg, Step, error_of
+from marg_ray.errors import BudgetExceeded, DecisionConflict, MargError, UsageError
+from marg_ray.folding import apply
 from marg_ray.narration import describe
-from marg_ray.records import ReportStatus, Request, Usage
+from marg_ray.records import OnTimeout, ReportStatus, Request
+from marg_ray.routing import waiting_for
 from marg_ray.settings import Settings
-from marg_ray.state import ResearchState, teller_of
+from marg_ray.state import ResearchState
+from marg_ray.store.protocol import LogEntry
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from marg_ray.actors.deploy import Control
     from marg_ray.report.model import Report
     from marg_ray.sources.library.refresh import Progress as IndexProgress
 
@@ -31,17 +43,8 @@ EXIT_CODES = {
     ReportStatus.BUDGET_STOPPED: 6,
     ReportStatus.CANCELLED: 130,
 }
-VERBS = {
-    "plan": "planning",
-    "search": "searching",
-    "read": "reading",
-    "draft": "writing",
-    "ground": "checking",
-    "analyse": "comparing the evidence",
-    "review": "reviewing the draft",
-    "summarise": "summarising",
-    "format": "putting the report together",
-}
+UNFINISHED = 7  # it waits for a decision, or is paused
+LOOK_S = 0.5  # between looks whether somebody else has decided
 
 
 @dataclass(frozen=True)
@@ -53,45 +56,85 @@ class Output:
     quiet: bool = False
 
 
-def run(settings: Settings, request: Request, output: Output, session_id: str = "") -> int:
-    """Start a session (or go on with `session_id`), show it, write its report. Returns the exit code."""
+def run(settings: Settings, request: Request, output: Output, session_id: str = "", holder: str = "") -> int:
+    """Start a session (or go on with `session_id`), show it, write its report. Returns the exit code.
+
+    `holder` names the runtime that works on the session already, where one does.
+    """
     from marg_ray.actors.coordinator import new_session_id
 
-    watch = _Watch(request, output, session_id or new_session_id(), resumed=bool(session_id))
-    return asyncio.run(watch.run(settings))
+    watch = _Watch(settings, request, output, session_id or new_session_id(), resumed=bool(session_id))
+    return asyncio.run(watch.run(holder))
 
 
 class _Watch:
-    def __init__(self, request: Request, output: Output, session_id: str, *, resumed: bool) -> None:
+    def __init__(self, settings: Settings, request: Request, output: Output, session_id: str, *, resumed: bool) -> None:
         from rich.console import Console
 
-        self.request, self.output, self.session_id, self.resumed = request, output, session_id, resumed
-        self.console = Console(stderr=True, quiet=output.quiet or output.as_json)
-        self.timeline = Timeline(self.console, request.question, request.depth)
-        self.began = time.monotonic()
-        self.index_line = ""
-        self.state = ResearchState()
+        from marg_ray.actors.assembly import Places
+        from marg_ray.cli.gate import Keyboard, can_ask
 
-    async def run(self, settings: Settings) -> int:
-        marg = Marg(settings, offline=self.request.sources.offline)
+        self.settings, self.request, self.output = settings, request, output
+        self.session_id, self.resumed, self.places = session_id, resumed, Places.of(settings)
+        console = Console(stderr=True, quiet=output.quiet or output.as_json)
+        self.timeline, self.width = Timeline(console, request.question, request.depth), console.width
+        self.terminal = Console(stderr=True) if can_ask() and not output.as_json else None
+        self.keyboard = Keyboard()
+        self.began, self.waited = time.monotonic(), 0.0  # `waited` seconds for the owner
+        self.index_line = ""
+        self.state, self.entries = ResearchState(), list[LogEntry]()
+        self.control: Control | None = None
+        self.elsewhere = False  # another process works on the session
+
+    async def run(self, holder: str) -> int:
         try:
             with self.timeline:
                 self.timeline.update(None, Board(running=(("runtime", "starting Ray"),)))
-                await marg.start()
-                if self.resumed:
-                    await marg.resume(self.session_id)
-                    steps = marg.follow(self.session_id)
-                else:
-                    steps = marg.run(self.session_id, self.request, self._indexed)
+                steps = await self._begin(holder)
                 async for step in steps:
                     self._step(step)
-            return self._finish(marg)
+                while (gate := waiting_for(self.state)) and await self._decided(gate):
+                    async for step in self._steps():
+                        self._step(step)
+            return await self._finish()
         except (KeyboardInterrupt, asyncio.CancelledError):
-            typer.echo(f"marg: interrupted; `marg resume {self.session_id}` goes on from here", err=True)
+            after = (
+                "it goes on where it runs" if self.elsewhere else f"`marg resume {self.session_id}` goes on from here"
+            )
+            typer.echo(f"marg: interrupted; {after}", err=True)
             return 130
         finally:
             with contextlib.suppress(Exception):
-                marg.close()
+                if self.control is not None:
+                    self.control.close()
+
+    async def _begin(self, holder: str) -> AsyncIterator[Step]:
+        """Reach the runtime that has the session, or start one; the steps from the first entry."""
+        if holder:
+            from marg_ray.actors.deploy import Control
+
+            self.control, self.elsewhere = await asyncio.to_thread(Control.attach, holder), True
+        else:
+            marg = Marg(self.settings, offline=self.request.sources.offline)
+            await marg.start()
+            self.control = marg.runtime
+            if not self.resumed:
+                return marg.run(self.session_id, self.request, self._indexed)
+        await self.control.resume(self.session_id)
+        return self._steps()
+
+    async def _steps(self) -> AsyncIterator[Step]:
+        """Every step after the entries that are here, to the next end."""
+        assert self.control is not None
+        state, after = self.state, len(self.entries)
+        while True:
+            progress = await self.control.progress(self.session_id, after, 1.0)
+            after += len(progress.entries)
+            for entry in progress.entries:
+                state = apply(state, entry.message)
+            yield Step(progress=progress, state=state)
+            if progress.status in ENDED and not progress.entries:
+                return
 
     # ---- while it runs
 
@@ -101,120 +144,150 @@ class _Watch:
 
     def _step(self, step: Step) -> None:
         self.state = step.state
-        board = self._board(step)
+        elapsed = time.monotonic() - self.began
+        board = board_of(step, elapsed=elapsed, waited=self.waited, index_line=self.index_line)
         for entry in step.progress.entries:
-            line = LogLine(
-                seq=entry.seq,
-                at=time.monotonic() - self.began,
-                role=teller_of(entry.message),
-                kind=entry.message.kind,
-                text=describe(entry.message),
-                section=getattr(entry.message, "section", ""),
-            )
+            self.entries.append(entry)
+            line = line_of(entry, elapsed)
             self.timeline.update(line, board)
             if self.output.as_json:
                 event = {"session": self.session_id, "seq": line.seq, "role": line.role, "kind": line.kind}
                 typer.echo(json.dumps({**event, "text": line.text}, ensure_ascii=False))
         self.timeline.update(None, board)
 
-    def _board(self, step: Step) -> Board:
-        running = [(r.role, _doing(r.kind, r.section, r.target, self.state)) for r in step.progress.running]
-        if self.index_line:
-            running.insert(0, ("library", self.index_line))
-        spent = _total(self.state)
-        return Board(
-            running=tuple(running),
-            counts=_counts(self.state),
-            tokens=spent.tokens_in + spent.tokens_out,
-            cost=spent.cost,
-            elapsed=time.monotonic() - self.began,
-        )
+    # ---- when it waits for its owner
+
+    async def _decided(self, gate: str) -> bool:
+        """See the session through a gate: ask here, or wait for others. False: it is left waiting."""
+        self.timeline.aside()
+        began = time.monotonic()
+        try:
+            if self.terminal is not None:
+                return await self._ask(gate, self.terminal)
+            if self.request.on_timeout is OnTimeout.WAIT:
+                return False
+            typer.echo(f"marg: {self._how_to_decide(gate)}; otherwise {self._until()}", err=True)
+            await self._gone_on(gate)
+            return True
+        finally:
+            self.waited += time.monotonic() - began
+
+    async def _ask(self, gate: str, terminal: Console) -> bool:
+        from marg_ray.cli.gate import Elsewhere, Prompt
+
+        assert self.control is not None
+        prompt = Prompt(terminal, self.keyboard, self.state, lambda: self._gone_on(gate))
+        try:
+            decision = await prompt.ask(gate, self._until())
+            if decision is None:
+                await self.control.cancel(self.session_id)
+            else:
+                await self.control.decide(self.session_id, decision)
+        except Elsewhere:
+            terminal.print("it was decided meanwhile:", style="yellow", highlight=False)
+        except (DecisionConflict, UsageError) as exc:
+            typer.echo(f"marg: {exc}", err=True)
+        except (KeyboardInterrupt, asyncio.CancelledError, EOFError):
+            terminal.print()
+            return False
+        return True
+
+    async def _gone_on(self, gate: str) -> None:
+        """Come back when the session does not stand as it did at this gate."""
+        assert self.control is not None
+        while True:
+            try:
+                progress = await self.control.progress(self.session_id, len(self.entries), 0.0)
+                if progress.entries or progress.waiting_for != gate or progress.status != "waiting":
+                    return
+            except MargError as exc:
+                if not exc.retryable:
+                    raise
+            await asyncio.sleep(LOOK_S)
+
+    def _until(self) -> str:
+        """What happens, and when, if nobody decides."""
+        if self.request.on_timeout is OnTimeout.WAIT or not self.entries:
+            return ""
+        due = self.entries[-1].at + timedelta(seconds=self.request.gate_timeout_s)
+        what = "approved" if self.request.on_timeout is OnTimeout.APPROVE else "cancelled"
+        left = duration((due - datetime.now(UTC)).total_seconds())
+        return f"{what} by rule in {left}, at {due.astimezone():%H:%M:%S}"
+
+    def _how_to_decide(self, gate: str) -> str:
+        what, others = ("plan", "edit or reject") if gate == "plan" else ("draft", "reject or extend")
+        return f"the {what} waits for a decision: `marg decide {self.session_id} approve` (or {others})"
 
     # ---- when it is over
 
-    def _finish(self, marg: Marg) -> int:
+    async def _finish(self) -> int:
         error = error_of(self.state, self.session_id)
-        report = self._report(marg)
-        written = self._write(report) if report is not None and error is None else ()
-        status = str(self.state.report.status) if self.state.report else "halted" if self.state.halt else "cancelled"
-        self.timeline.finish(self._closing(status, report, written))
+        report = self._report()
+        delivered = Delivered()
+        if report is not None and error is None:
+            otherwise_text = not self.output.as_json
+            delivered = await asyncio.to_thread(export, report, self.output.files, otherwise_text=otherwise_text)
+        if delivered.text:
+            typer.echo(delivered.text, nl=False)
+        status = self._status()
+        elapsed, model = time.monotonic() - self.began, report.model if report else ""
+        account = account_of(
+            self.state, self.entries, status=status, elapsed=elapsed, model=model, files=delivered.files
+        )
+        self.timeline.finish(closing_stats(account, self.width))
+        for failure in delivered.failures:
+            typer.echo(f"marg: {failure}", err=True)
         if self.output.as_json:
-            self._print_json_end(status, report, error)
-        if error is None and self.state.report is None:
-            typer.echo(f"marg: session {self.session_id} waits for a decision", err=True)
-            return 0
-        if error is None:
-            assert self.state.report is not None
-            return EXIT_CODES[self.state.report.status]
-        if not self.output.as_json:
-            self._print_error(error, report)
-        return self.state.halt.exit_code if self.state.halt else error.exit_code
+            self._print_json_end(status, report, error, delivered)
+        if error is not None:
+            if not self.output.as_json:
+                self._print_error(error, report)
+            return self.state.halt.exit_code if self.state.halt else error.exit_code
+        if self.state.report is None:
+            typer.echo(f"marg: {self._unfinished()}", err=True)
+            return UNFINISHED
+        return 1 if delivered.nothing and not self.output.as_json else EXIT_CODES[self.state.report.status]
 
-    def _report(self, marg: Marg) -> Report | None:
+    def _status(self) -> str:
+        from marg_ray.actors.live import status_word
+
+        return status_word(self.state)
+
+    def _unfinished(self) -> str:
+        gate = waiting_for(self.state)
+        again = f"`marg resume {self.session_id}` goes on"
+        return (
+            f"{self._how_to_decide(gate)}; then {again}" if gate else f"{describe(self.entries[-1].message)}; {again}"
+        )
+
+    def _report(self) -> Report | None:
         from marg_ray.report.model import from_json
 
         if self.state.report is None:
             return None
-        return from_json(marg.runtime.places.artefacts.get(self.state.report.artefact))
+        return from_json(self.places.artefacts.get(self.state.report.artefact))
 
-    def _write(self, report: Report) -> tuple[str, ...]:
-        from marg_ray.report.writers import render, write_report
-
-        if not self.output.files and not self.output.as_json:
-            typer.echo(render(report, "md"), nl=False)
-        return tuple(str(write_report(report, path)) for path in self.output.files)
-
-    def _print_json_end(self, status: str, report: Report | None, error: MargError | None) -> None:
+    def _print_json_end(
+        self, status: str, report: Report | None, error: MargError | None, delivered: Delivered
+    ) -> None:
         end: dict[str, object] = {"session": self.session_id, "kind": "end", "status": status}
+        if gate := waiting_for(self.state):
+            end["waiting_for"] = gate
         if error is not None:
             end["error"] = {"type": error.code, "detail": str(error), "hint": error.hint}
+        if delivered.failures:
+            end["not_written"] = [{"file": f.what, "why": f.why} for f in delivered.failures]
         if report is not None:
             end["report"] = json.loads(report.model_dump_json())
         typer.echo(json.dumps(end, ensure_ascii=False))
 
     def _print_error(self, error: MargError, report: Report | None) -> None:
+        why = stopped_by(self.state) if isinstance(error, BudgetExceeded) else ""
         if report is not None:  # a refusal says why, what is missing and what comes nearest
             from marg_ray.report.refusal import refusal_text
 
-            typer.echo(refusal_text(report.question, str(error), report.answerability), err=True)
+            typer.echo(refusal_text(report.question, why or str(error), report.answerability), err=True)
             return
-        typer.echo(f"marg: {error}", err=True)
+        typer.echo(f"marg: {why or error}", err=True)
         if error.hint:
             typer.echo(f"      {error.hint}", err=True)
-
-    def _closing(self, status: str, report: Report | None, files: tuple[str, ...]) -> Closing:
-        reviews = self.state.reviews
-        return Closing(
-            session_id=self.session_id,
-            status=status,
-            model=report.model if report else "",
-            elapsed=time.monotonic() - self.began,
-            iterations=self.state.iteration,
-            counts=_counts(self.state),
-            usage=_total(self.state),
-            by_role={str(k): v for k, v in self.state.usage.items()},
-            scores=reviews[-1].scores if reviews else None,
-            files=files,
-        )
-
-
-def _doing(kind: str, section: str, target: str, state: ResearchState) -> str:
-    titles = {key: s.section.title for key, s in state.sections.items()}
-    what = target or titles.get(section, "the summary" if section == "summary" else "")
-    return f"{VERBS.get(kind, kind)} {what}".strip()
-
-
-def _counts(state: ResearchState) -> dict[str, int]:
-    sections = state.sections.values()
-    sentences = [s for x in sections if x.draft for s in x.draft.sentences if s.verdict]
-    return {
-        "searches": sum(slot.done for x in sections for slot in x.searches) + int(state.scouted),
-        "sources": len(state.sources),
-        "passages": len(state.evidence),
-        "sections": sum(x.draft is not None for x in sections),
-        "sentences checked": len(sentences),
-    }
-
-
-def _total(state: ResearchState) -> Usage:
-    return sum(state.usage.values(), Usage())

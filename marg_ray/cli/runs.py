@@ -8,21 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from marg_ray.store.protocol import SessionRow, Store
+    from collections.abc import Sequence
+
+    from marg_ray.settings import Settings
+    from marg_ray.store.protocol import SessionRow, ShardRow, Store
 
 
 def runs(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to list.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
 ) -> None:
-    """List the sessions, newest first."""
+    """List the sessions, newest first.
+
+    waiting: for a decision; queued: for a place; interrupted: nobody works on it. These and paused or halted ones
+    go on with `marg resume`.
+    """
     from marg_ray.cli.local import with_store
     from marg_ray.settings import load
 
-    async def read(store: Store) -> list[SessionRow]:
-        return await store.sessions(limit=limit)
+    settings = load()
 
-    rows = [shown(row) for row in with_store(load(), read)]
+    async def read(store: Store) -> list[SessionRow]:
+        rows = await store.sessions(limit=limit)
+        if all(row.status != "running" for row in rows):
+            return rows
+        under_way = await store.sessions(status="running", limit=100_000)
+        return shown(rows, under_way, await store.shards(), settings)
+
+    rows = with_store(settings, read)
     if as_json:
         for row in rows:
             typer.echo(row.model_dump_json(exclude={"holder"}))
@@ -49,10 +62,22 @@ def runs(
     Console().print(table)
 
 
-def shown(row: SessionRow) -> SessionRow:
-    """A session whose process is gone is not running, whatever was written last."""
-    from marg_ray.actors.holder import is_alive
+def shown(
+    rows: Sequence[SessionRow], under_way: Sequence[SessionRow], shards: Sequence[ShardRow], settings: Settings
+) -> list[SessionRow]:
+    """Sessions with the status that holds now, whatever was written last.
 
-    if row.status == "running" and not is_alive(row.holder):
-        return row.model_copy(update={"status": "interrupted"})
-    return row
+    One whose runtime is gone is interrupted. Where a runtime has more sessions than run at once, those that have
+    done nothing yet are queued. `under_way` are all with the status "running".
+    """
+    from marg_ray.cli.local import in_hands
+
+    def status_of(row: SessionRow) -> str:
+        if row.status != "running":
+            return row.status
+        if not in_hands(row, shards, settings.runtime.dead_after_s):
+            return "interrupted"
+        full = sum(other.holder == row.holder for other in under_way) > settings.admission.sessions
+        return "queued" if full and row.seq <= 1 else "running"
+
+    return [row.model_copy(update={"status": status_of(row)}) for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +11,10 @@ import typer
 from marg_ray.errors import MargError, UsageError
 
 if TYPE_CHECKING:
-    from marg_ray.store.protocol import CallRow, LogEntry, Store
+    from marg_ray.report.model import Report
+    from marg_ray.settings import Settings
+    from marg_ray.state import ResearchState
+    from marg_ray.store.protocol import Account, CallRow, LogEntry, Store
 
 FORMATS = ("md", "html", "json")
 
@@ -23,31 +27,38 @@ def show(
     log: Annotated[bool, typer.Option("--log", help="Print what happened, a line each.")] = False,
     calls: Annotated[bool, typer.Option("--calls", help="Print every paid call, one JSON object a line.")] = False,
     fmt: Annotated[str, typer.Option("--format", "-f", help="Of the report: md, html or json.")] = "md",
+    out: Annotated[
+        list[Path] | None,
+        typer.Option("--out", "-o", help="Write the report to this file (.md .html .json) instead. Repeatable."),
+    ] = None,
 ) -> None:
-    """Print a session's report (or, with --source, what a citation was checked against)."""
+    """Print a session's report, and on standard error its account: limits, what was spent, who decided what."""
     from marg_ray.actors.assembly import Places
     from marg_ray.cli.local import find_session, with_store
+    from marg_ray.report.writers import check_path
     from marg_ray.settings import load
 
     if fmt not in FORMATS:
         raise UsageError(f"there is no format {fmt!r}", f"the formats are {', '.join(FORMATS)}")
+    for path in out or ():
+        check_path(path)
     settings = load()
-    places = Places(settings.home)
 
-    async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow]]:
+    async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow], Account]:
         found = await find_session(store, session)
-        return found, await store.read(found), await store.calls(found) if calls else []
+        entries = await store.read(found)
+        return found, entries, await store.calls(found) if calls else [], await store.account(found)
 
-    session_id, entries, rows = with_store(settings, read)
+    session_id, entries, rows, spent = with_store(settings, read)
     if source:
-        sys.stdout.buffer.write(places.snapshots.text(source).encode("utf-8"))
+        sys.stdout.buffer.write(Places.of(settings).snapshots.text(source).encode("utf-8"))
     elif calls:
         for row in rows:
             typer.echo(row.model_dump_json(exclude={"result"}))
     elif log:
         _print_log(entries)
     else:
-        typer.echo(_report(session_id, entries, fmt), nl=False)
+        _print_report(settings, session_id, entries, spent, fmt, tuple(out or ()))
 
 
 def _print_log(entries: list[LogEntry]) -> None:
@@ -59,33 +70,77 @@ def _print_log(entries: list[LogEntry]) -> None:
         typer.echo(f"{entry.seq:4d} {entry.at:%H:%M:%S} {teller_of(entry.message):12s} {line}")
 
 
-def _report(session_id: str, entries: list[LogEntry], fmt: str) -> str:
-    from marg_ray.actors.assembly import Places
+def _print_report(
+    settings: Settings, session_id: str, entries: list[LogEntry], spent: Account, fmt: str, files: tuple[Path, ...]
+) -> None:
+    from marg_ray.cli.export import export
     from marg_ray.client import error_of
     from marg_ray.folding import replay
-    from marg_ray.report.model import from_json
     from marg_ray.report.writers import render
-    from marg_ray.settings import load
 
     state = replay(e.message for e in entries)
+    report = _stored(settings, state)
+    if fmt == "md":
+        _print_account(state, entries, spent, report)
     error = error_of(state, session_id)
-    if error is not None and (state.report is None or fmt != "json"):
+    if error is not None and (report is None or fmt != "json"):
         raise error
+    if report is None:
+        raise _Unfinished(session_id, _stands(state))
+    if not files:
+        typer.echo(render(report, fmt), nl=False)
+        return
+    delivered = export(report, files, otherwise_text=False)
+    for line in delivered.files:
+        typer.echo(line)
+    for failure in delivered.failures:
+        typer.echo(f"marg: {failure}", err=True)
+    raise typer.Exit(1 if delivered.nothing else 0)
+
+
+def _stored(settings: Settings, state: ResearchState) -> Report | None:
+    from marg_ray.actors.assembly import Places
+    from marg_ray.report.model import from_json
+
     if state.report is None:
-        raise _Unfinished(session_id)
-    return render(from_json(Places(load().home).artefacts.get(state.report.artefact)), fmt)
+        return None
+    return from_json(Places.of(settings).artefacts.get(state.report.artefact))
+
+
+def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account, report: Report | None) -> None:
+    from rich.console import Console
+
+    from marg_ray.actors.live import status_word
+    from marg_ray.cli.account import account_of, closing_stats
+
+    if not entries:
+        return
+    console = Console(stderr=True)
+    elapsed = (entries[-1].at - entries[0].at).total_seconds()
+    model = report.model if report else ""
+    account = account_of(state, entries, status=status_word(state), elapsed=elapsed, model=model, lost=spent.lost)
+    console.print(closing_stats(account, console.width))
+
+
+def _stands(state: ResearchState) -> str:
+    from marg_ray.routing import waiting_for
+
+    gate = waiting_for(state)
+    what = {"plan": "its plan waits for a decision", "review": "its draft waits for a decision"}.get(gate, "")
+    return what or ("it is paused" if state.paused else "")
 
 
 class _Unfinished(MargError):
     exit_code = 2
 
-    def __init__(self, session_id: str) -> None:
-        super().__init__(session_id)
-        self.session_id = session_id
+    def __init__(self, session_id: str, stands: str = "") -> None:
+        super().__init__(session_id, stands)
+        self.session_id, self.stands = session_id, stands
 
     def __str__(self) -> str:
-        return f"session {self.session_id} has no report yet"
+        return f"session {self.session_id} has no report yet" + (f": {self.stands}" if self.stands else "")
 
     @property
     def hint(self) -> str:
-        return f"`marg resume {self.session_id}` goes on with it"
+        decide = f"`marg decide {self.session_id} approve` decides, " if "decision" in self.stands else ""
+        return f"{decide}`marg resume {self.session_id}` goes on with it"

@@ -1,4 +1,4 @@
-"""What `marg research` shows on standard error while a run goes on, and the account it closes with.
+"""What `marg research` shows on standard error while a run goes on.
 
 On a terminal a small board is redrawn in place: who works on what, the counters, the last events. Elsewhere (a pipe,
 a log file) every event is one line. Texts come from pages and models, so control characters never reach the terminal.
@@ -7,23 +7,21 @@ a log file) every event is one line. Texts come from pages and models, so contro
 from __future__ import annotations
 
 import time
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from marg_ray.records import Depth, Scores, Usage
+from marg_ray.cli.words import NARROW, clean, dollars, duration, fit, of_limits
+from marg_ray.records import Depth, Limits
 
-NARROW = 60
-"""Cells; below this width columns are dropped."""
 KEPT_EVENTS = 50
 ROLE_STYLES = {
     "planner": "cyan",
@@ -50,29 +48,19 @@ class LogLine:
 @dataclass(frozen=True)
 class Board:
     """Where a run stands. `running` holds (role, what it does); `counts` is shown in its own order; `cost` is in US
-    dollars, `elapsed` in seconds."""
+    dollars, `elapsed` and `worked` in seconds. `notice` is what its owner should know: a place in the queue, a spent
+    limit."""
 
     running: tuple[tuple[str, str], ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: int = 0
     cost: float = 0.0
     elapsed: float = 0.0
-
-
-@dataclass(frozen=True)
-class Closing:
-    """The account of a finished run. `files` are the reports written."""
-
-    session_id: str
-    status: str
-    model: str
-    elapsed: float
-    iterations: int = 0
-    counts: Mapping[str, int] = field(default_factory=dict)
-    usage: Usage = field(default_factory=Usage)
-    by_role: Mapping[str, Usage] = field(default_factory=dict)
-    scores: Scores | None = None
-    files: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    searches: int = 0  # on the web
+    tasks: int = 0
+    worked: float = 0.0  # `elapsed` without the time in which the owner was waited for
+    notice: str = ""
 
 
 class Timeline:
@@ -91,7 +79,8 @@ class Timeline:
         self._seen = -1
         self._spinner = Spinner("line" if console.options.ascii_only else "dots", style="cyan")
         self._live: Live | None = None
-        self._opened = False
+        self._opened = self._headed = False
+        self._noticed = ""
 
     def __enter__(self) -> Timeline:
         self._open()
@@ -106,6 +95,10 @@ class Timeline:
         """Show an event, or with None only the board as it stands now."""
         self._open()
         self._board, self._board_at = board, self._clock()
+        if board.notice != self._noticed:
+            self._noticed = board.notice
+            if board.notice and self._live is None:
+                self._console.print(Text(f"{duration(board.elapsed):>7}  {clean(board.notice)}"), soft_wrap=True)
         if entry is None or entry.seq <= self._seen:
             return
         self._seen = entry.seq
@@ -113,20 +106,26 @@ class Timeline:
         if self._live is None:
             self._console.print(plain_line(entry), soft_wrap=True, highlight=False, markup=False)
 
-    def finish(self, stats: Closing | None = None) -> None:
+    def aside(self) -> None:
+        """Give the terminal back for a while; the next `update` takes it again."""
+        self._close()
+        self._opened = False
+
+    def finish(self, account: RenderableType | None = None) -> None:
         """Take the board away and leave the closing account in its place."""
         self._close()
-        if stats is not None:
-            self._console.print(closing_stats(stats, self._console.width))
+        if account is not None:
+            self._console.print(account)
 
     def render(self) -> RenderableType:
         """The board as it stands, never wider or higher than the terminal."""
         width, height = self._console.width, max(self._console.height, 6)
         counters = counter_line(self._board, width, most=max(1, height // 4))
-        room = height - 3 - _lines(counters)
+        notice = [Text(fit(clean(self._board.notice), width), style="yellow", no_wrap=True)] * bool(self._board.notice)
+        room = height - 3 - _lines(counters) - len(notice)
         running = running_rows(self._board.running, most=max(1, room // 2))
         events = list(self._events)[-max(1, room - len(running)) :]
-        return Group(self._head(), _running_table(running, width), counters, _event_table(events, width))
+        return Group(self._head(), *notice, _running_table(running, width), counters, _event_table(events, width))
 
     def _head(self) -> RenderableType:
         elapsed = self._board.elapsed + max(0.0, self._clock() - self._board_at)
@@ -143,7 +142,9 @@ class Timeline:
             return
         self._opened = True
         if not self._console.is_terminal or self._console.is_dumb_terminal:
-            self._console.print(Text(f"{self._question} ({self._depth})"), soft_wrap=True)
+            if not self._headed:
+                self._console.print(Text(f"{self._question} ({self._depth})"), soft_wrap=True)
+            self._headed = True
             return
         self._live = Live(
             console=self._console,
@@ -158,26 +159,6 @@ class Timeline:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-
-def clean(text: str) -> str:
-    """One line without control or direction characters: what came from a page cannot move the cursor."""
-    kept = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
-    return " ".join(kept.split())
-
-
-def duration(seconds: float) -> str:
-    """`0:07`, `12:30`, `1:02:03`."""
-    minutes, rest = divmod(int(max(0.0, seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def dollars(cost: float) -> str:
-    """US dollars; amounts too small to matter are said to be small rather than zero."""
-    if cost <= 0:
-        return "$0"
-    return "<$0.01" if cost < 0.01 else f"${cost:,.2f}"
 
 
 def plain_line(entry: LogLine) -> Text:
@@ -206,10 +187,18 @@ def running_rows(running: tuple[tuple[str, str], ...], most: int) -> list[tuple[
 def counter_line(board: Board, width: int, most: int = 9) -> Text:
     """The counters, separated by dots, on at most `most` lines; wraps between counters only."""
     pieces = [f"{value:,} {clean(name)}" for name, value in board.counts.items()]
-    if board.tokens:
+    if board.tokens and board.limits.tokens is None:
         pieces.append(f"{board.tokens:,} tokens")
-    if board.cost > 0:
+    if board.cost > 0 and board.limits.usd is None:
         pieces.append(dollars(board.cost))
+    pieces += of_limits(
+        board.limits,
+        tokens=board.tokens,
+        usd=board.cost,
+        searches=board.searches,
+        tasks=board.tasks,
+        seconds=board.worked,
+    )
     lines: list[str] = []
     for piece in pieces:
         longer = f"{lines[-1]} · {piece}" if lines else piece
@@ -218,11 +207,6 @@ def counter_line(board: Board, width: int, most: int = 9) -> Text:
         else:
             lines.append(piece)
     return Text("\n".join(fit(line, width) for line in lines[:most]), style="dim", no_wrap=True)
-
-
-def fit(text: str, width: int) -> str:
-    """Cut to `width` cells, wide characters counted as two."""
-    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip() + "…"
 
 
 def _lines(text: Text) -> int:
@@ -252,50 +236,3 @@ def _event_table(events: list[LogLine], width: int) -> Table:
             cells.insert(1, Text(role, style=ROLE_STYLES.get(role, "")))
         table.add_row(*cells, style="dim")
     return table
-
-
-def closing_stats(stats: Closing, width: int = 80) -> RenderableType:
-    """The account of a run: outcome and totals, then what each role spent."""
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column(overflow="fold")
-    facts.add_row("status", Text(stats.status, style="green" if stats.status == "passed" else "yellow"))
-    facts.add_row("session", Text(clean(stats.session_id)))
-    facts.add_row("model", Text(clean(stats.model)))
-    facts.add_row("time", f"{duration(stats.elapsed)}, {_count(stats.iterations, 'iteration')}")
-    if stats.counts:
-        facts.add_row("work", Text(" · ".join(f"{v:,} {clean(k)}" for k, v in stats.counts.items())))
-    if stats.usage.reused:
-        facts.add_row("reused", f"{_count(stats.usage.reused, 'call')} answered from the ledger")
-    if stats.scores is not None:
-        scores = [f"{name} {value:.2f}" for name, value in stats.scores.model_dump().items()]
-        facts.add_row("scores", " · ".join(scores))
-    for n, path in enumerate(stats.files):
-        facts.add_row("report" if n == 0 else "", Text(clean(path)))
-    return Group(facts, _spent(stats, width)) if stats.by_role else facts
-
-
-def _spent(stats: Closing, width: int) -> Table:
-    wide = width >= NARROW
-    table = Table(
-        box=None, padding=(0, 2 if wide else 1, 0, 0), header_style="dim", footer_style="bold", show_footer=True
-    )
-    table.add_column("role", footer="all", no_wrap=True)
-    columns: list[tuple[str, Callable[[Usage], str]]] = [("calls", lambda u: f"{u.calls:,}")]
-    if wide:
-        columns += [("searches", lambda u: f"{u.searches:,}"), ("pages", lambda u: f"{u.fetches:,}")]
-        columns += [("tokens in", lambda u: f"{u.tokens_in:,}"), ("tokens out", lambda u: f"{u.tokens_out:,}")]
-    else:
-        columns += [("tokens", lambda u: f"{u.tokens_in + u.tokens_out:,}")]
-    columns += [("cost", lambda u: dollars(u.cost))]
-    if wide:
-        columns += [("seconds", lambda u: f"{u.seconds:,.1f}")]
-    for name, value in columns:
-        table.add_column(name, footer=value(stats.usage), justify="right", no_wrap=True)
-    for role, usage in stats.by_role.items():
-        table.add_row(Text(clean(str(role))), *(value(usage) for _, value in columns))
-    return table
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

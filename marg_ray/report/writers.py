@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
@@ -36,6 +38,8 @@ MEDIA_TYPES = MappingProxyType(
 )
 _ALIASES = {"markdown": "md", "htm": "html"}
 _TEXTS = ("md", "html", "json")
+DRAFT = ".marg-"  # begins the name of a file that is not in place yet
+ABANDONED_S = 60.0  # a draft is written within milliseconds
 _ENDINGS = ", ".join(f".{name}" for name in FORMATS)
 
 
@@ -79,7 +83,8 @@ def render(report: Report, format: str) -> str:
 def write_report(report: Report, path: Path) -> Path:
     """Write the report in the format that the ending of `path` names; return the file's full path.
 
-    An existing file is replaced at once, never seen half-written.
+    An existing file is replaced at once, never seen half-written. What a process that was killed while it wrote has
+    left beside it is removed by the next one that writes there.
 
     Raises:
         UsageError: the name ends in no format, or the file cannot be written.
@@ -87,17 +92,34 @@ def write_report(report: Report, path: Path) -> Path:
     content = FORMATS[format_of(path)](report)
     _folder(path)
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".marg-{secrets.token_hex(8)}.new")
+    try:
+        _sweep(target.parent)
+        _put(content, target)
+    except OSError as exc:
+        raise _unwritable(path, exc) from None
+    return path.absolute()
+
+
+def _put(content: bytes, target: Path) -> None:
+    """Write beside the target, with the rights that any new file gets, and move it into place."""
+    draft = target.with_name(f"{DRAFT}{secrets.token_hex(8)}.new")
     try:
         with open(draft, "xb") as out:
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
         os.replace(draft, target)
-    except OSError as exc:
+    except BaseException:
         draft.unlink(missing_ok=True)
-        raise _unwritable(path, exc) from None
-    return path.absolute()
+        raise
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the drafts that nobody writes any more."""
+    for draft in folder.glob(f"{DRAFT}*.new"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - draft.stat().st_mtime > ABANDONED_S:
+                draft.unlink()
 
 
 def _folder(path: Path) -> None:

@@ -10,18 +10,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from marg_ray.cli.timeline import (
-    Board,
-    Closing,
-    LogLine,
-    Timeline,
-    clean,
-    closing_stats,
-    counter_line,
-    dollars,
-    duration,
-    running_rows,
-)
+from marg_ray.cli.account import Closing, closing_stats
+from marg_ray.cli.timeline import Board, LogLine, Timeline, counter_line, running_rows
+from marg_ray.cli.words import clean, dollars, duration
 from marg_ray.records import Depth, Scores, Usage
 
 QUESTION = "How do La Rance and Sihwa Lake compare?"
@@ -195,5 +186,5 @@ def test_the_closing_account_fits_and_says_everything(width: int) -> None:
 def test_finish_leaves_the_account_in_place_of_the_board() -> None:
     console = pipe()
     with Timeline(console, QUESTION, Depth.STANDARD) as timeline:
-        timeline.finish(STATS)
+        timeline.finish(closing_stats(STATS))
     assert "20260101-abc" in written(console)
