@@ -57,7 +57,8 @@ class BeginCall:
             return CallRow(call=self.call, status="begun", reserved=self.reserved)
         stored = db.execute(_KNOWN, _place(self.call)).one()
         known = _call_row(stored)
-        if known.status == "settled" or stored.token == self.token:
+        the_same = stored.token == self.token or (self.call.attempt and stored.attempt == self.call.attempt)
+        if known.status == "settled" or (known.status == "begun" and the_same):
             return known
         died = known.status == "begun"
         again = CallRow(
@@ -111,7 +112,7 @@ def _place(call: CallKey) -> dict[str, str]:
 
 def _named(call: CallKey) -> dict[str, object]:
     named = {"session_id": call.session_id, "key": call.key, "kind": call.kind, "role": str(call.role)}
-    return {**named, "task_id": storable(call.task_id), "epoch": call.epoch}
+    return {**named, "task_id": storable(call.task_id), "epoch": call.epoch, "attempt": call.attempt}
 
 
 def _numbers(kind: str, usage: Usage) -> dict[str, int | float]:
@@ -124,7 +125,13 @@ def _usage(kind: str, row: sa.Row[Any]) -> Usage:
 
 def _call_row(row: sa.Row[Any]) -> CallRow:
     call = CallKey(
-        session_id=row.session_id, kind=row.kind, key=row.key, role=row.role, task_id=row.task_id, epoch=row.epoch
+        session_id=row.session_id,
+        kind=row.kind,
+        key=row.key,
+        role=row.role,
+        task_id=row.task_id,
+        epoch=row.epoch,
+        attempt=row.attempt or "",
     )
     return CallRow(
         call=call,

@@ -113,7 +113,8 @@ def _begin(connection: sa.Connection) -> None:
     """Take the write lock at once: a transaction that reads first could not get it later, and would fail."""
     statement = connection.get_execution_options().get("sqlite_begin")
     if statement:
-        connection.exec_driver_sql(statement)
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute(statement)
 
 
 class PostgresDatabase:

@@ -132,6 +132,8 @@ class MemoryStore:
         row = CallRow(call=call, status="begun", reserved=reserved or Usage())
         if known is not None:
             died = known.status == "begun"
+            if died and call.attempt and known.call.attempt == call.attempt:
+                return known
             lost = known.lost + known.reserved if died else known.lost
             row = row.model_copy(update={"lost": lost, "begun": known.begun + died})
         self._calls[call.session_id, call.key] = row

@@ -138,7 +138,8 @@ class Store(Protocol):
     async def begin_call(self, call: CallKey, reserved: Usage | None = None) -> CallRow:
         """Note that a call is under way; a settled one comes back with its result and is not touched.
 
-        Begun again without having been released, its process died: what was reserved counts as lost.
+        Begun again without having been released, its process died: what was reserved counts as lost. The same
+        `attempt` (where the call names one) is not begun twice: its answer was lost, and it comes back as it is.
 
         Raises:
             StaleEpoch: the call's epoch is not 0 and not the session's.

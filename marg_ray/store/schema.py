@@ -80,7 +80,8 @@ CALLS = sa.Table(
     sa.Column("status", sa.String(20), nullable=False),
     sa.Column("begun", sa.Integer, nullable=False),
     sa.Column("begun_at", sa.String(40), nullable=False),
-    sa.Column("token", sa.String(32)),  # names the attempt under way
+    sa.Column("attempt", sa.Text),  # the caller's name of the attempt under way
+    sa.Column("token", sa.String(32)),  # and the store's
     sa.Column("result", sa.Text, nullable=False),
     *usage_columns("used"),
     *usage_columns("reserved"),

@@ -11,8 +11,11 @@ from marg_ray.store.protocol import Account, Store
 from tests.answers import started
 
 
-def call(asked: str = "what is asked", *, session: str = "S", epoch: int = 0, task: str = "S/plan/0") -> CallKey:
-    return CallKey.of(session, "model", Role.PLANNER, asked, task_id=task, epoch=epoch)
+def call(
+    asked: str = "what is asked", *, session: str = "S", epoch: int = 0, task: str = "S/plan/0", attempt: str = ""
+) -> CallKey:
+    key = CallKey.of(session, "model", Role.PLANNER, asked, task_id=task, epoch=epoch)
+    return key.model_copy(update={"attempt": attempt})
 
 
 async def test_a_settled_call_gives_its_result_and_is_never_changed(store: Store) -> None:
@@ -38,6 +41,16 @@ async def test_a_call_begun_again_was_lost_with_its_process(store: Store) -> Non
     await store.settle_call(call(), "{}", Usage(calls=1, tokens_in=60))
     (row,) = await store.calls("S")
     assert (row.usage, row.lost, row.reserved) == (Usage(calls=1, tokens_in=60), first + second, Usage())
+
+
+async def test_the_same_attempt_is_begun_once(store: Store) -> None:
+    first = await store.begin_call(call(attempt="a"), Usage(calls=1))
+    assert await store.begin_call(call(attempt="a"), Usage(calls=1)) == first
+    another = await store.begin_call(call(attempt="b"), Usage(calls=1))
+    assert (another.begun, another.lost, another.call.attempt) == (2, Usage(calls=1), "b")
+    await store.release_call(call(attempt="b"))
+    again = await store.begin_call(call(attempt="b"), Usage(calls=2))
+    assert (again.status, again.begun, again.reserved) == ("begun", 2, Usage(calls=2))
 
 
 async def test_a_released_call_begins_again_without_loss(store: Store) -> None:

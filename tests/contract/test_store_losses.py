@@ -180,7 +180,7 @@ async def test_processes_write_the_same_database(url: str) -> None:
 
 
 async def test_stores_on_one_file_that_read_before_they_write_do_not_fail(url: str) -> None:
-    stores = [await SqlStore.open(url) for _ in range(3)]
+    stores = [await SqlStore.open(url, retry_s=0) for _ in range(3)]
     await stores[0].create("S", owner="o", question="q?")
     epoch = await stores[0].take_over("S")
     call = CallKey.of("S", "model", Role.PLANNER, "asked", epoch=epoch)

@@ -47,6 +47,7 @@ def _calls() -> None:
     with op.batch_alter_table("calls") as table:
         table.alter_column("task_id", existing_type=sa.String(200), type_=sa.Text(), existing_nullable=False)
         table.add_column(sa.Column("epoch", sa.Integer, nullable=False, server_default="0"))
+        table.add_column(sa.Column("attempt", sa.Text))
         table.add_column(sa.Column("token", sa.String(32)))
         for kind in ("used", "reserved", "lost"):
             for name, number in USAGE.items():
