@@ -42,6 +42,18 @@ class CachedSearch:
         return found
 
 
+@dataclass(frozen=True)
+class KeptSearches:
+    """The results of the engines that `engines` names."""
+
+    space: Space
+    engines: str = ""
+
+    def before(self, searcher: Searcher, owner: str, *, fresh: bool = False) -> CachedSearch:
+        """`searcher`, asked only for what `owner` has not found already."""
+        return CachedSearch(searcher, self.space, owner, self.engines, fresh)
+
+
 def usage_of(found: Found) -> Usage:
     """What a search cost: nothing where its results were kept."""
     return Usage(reused=1) if found.cached else Usage(searches=max(1, found.searches))

@@ -9,7 +9,7 @@ import pytest
 from marg_ray.errors import FetchFailed, SearchUnavailable
 from marg_ray.grounding.snapshots import Document, Snapshots
 from marg_ray.memory.pages import CachedPages, Page
-from marg_ray.memory.searches import CachedSearch, usage_of
+from marg_ray.memory.searches import CachedSearch, KeptSearches, usage_of
 from marg_ray.memory.spaces import Space
 from marg_ray.records import Hit, Note, SourceKind, Usage
 from marg_ray.seams import in_thread
@@ -55,7 +55,7 @@ async def test_the_second_search_costs_nothing_and_finds_the_same(space: Space) 
     "other",
     [
         lambda engine, space: partial(CachedSearch(engine, space, "u2").search, "tidal power", 10),
-        lambda engine, space: partial(CachedSearch(engine, space, "u1", engines="ddgs").search, "tidal power", 10),
+        lambda engine, space: partial(KeptSearches(space, "ddgs").before(engine, "u1").search, "tidal power", 10),
         lambda engine, space: partial(CachedSearch(engine, space, "u1").search, "tidal power", 5),
         lambda engine, space: partial(CachedSearch(engine, space, "u1").search, "wind power", 10),
     ],
