@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from marg_ray.errors import StoreUnavailable
 from marg_ray.messages import SearchDone
 from marg_ray.records import Limits, Role, Usage
 from marg_ray.seams import CallKey
 from marg_ray.store import database as database_module
+from marg_ray.store.calls import BeginCall
 from marg_ray.store.database import Database, Operation, T, connect
 from marg_ray.store.protocol import Store
 from marg_ray.store.sql import SqlStore, sqlite_url
@@ -22,8 +25,8 @@ from tests.answers import started
 from tests.postgres import Postgres
 
 SESSIONS = 5
-ENTRIES = 40
-ENDINGS = 6
+ENTRIES = 24
+ENDINGS = 5
 
 
 def found(session: str, number: int) -> SearchDone:
@@ -188,6 +191,24 @@ async def test_stores_on_one_file_that_read_before_they_write_do_not_fail(url: s
     assert sorted(row.begun for row in rows) == list(range(1, 46))
     for store in stores:
         await store.close()
+
+
+async def test_a_takeover_waits_for_a_call_that_has_passed_the_fence(postgres: Postgres) -> None:
+    """Otherwise the call would be written after the takeover, and be missing in the new coordinator's account."""
+    url = postgres.database()
+    store, engine = await SqlStore.open(url), create_async_engine(url)
+    await store.create("S", owner="o", question="q?")
+    call = CallKey.of("S", "model", Role.PLANNER, "asked", epoch=await store.take_over("S"))
+    blocked = sa.text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    async with engine.begin() as held, engine.connect() as watch:
+        await held.run_sync(BeginCall(call, Usage(calls=1), "token"))
+        takeover = asyncio.ensure_future(store.take_over("S"))
+        while not takeover.done() and not (await watch.execute(blocked)).scalar():
+            await watch.rollback()
+        assert not takeover.done()
+    assert await takeover == 2
+    await engine.dispose()
+    await store.close()
 
 
 async def test_a_writer_that_takes_long_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
