@@ -104,7 +104,7 @@ class Run:
     @property
     def clear(self) -> bool:
         stopped = self.status == "budget_stopped"
-        return self.status in CLEAR and (self.said or not stopped) and (self.text or stopped or bool(self.status))
+        return self.status in CLEAR and (self.said or not stopped)
 
     def over(self, name: str) -> float:
         value = getattr(self.limits, name)
@@ -148,28 +148,28 @@ def measure(world: World, model: Spender, state: ResearchState, limits: Limits, 
         "searches": float(searches),
         "tasks": float(state.tasks_done),
     }
-    notes = " ".join(note.text for note in state.notes)
     text = state.report is not None and any(s.draft for s in state.sections.values())
     status = str(state.report.status) if state.report is not None else f"halted: {state.halt}"
-    said = "limit" in notes or "budget" in notes
+    said = any(note.kind == "budget" for note in state.notes)
     return Run(limits, used, status, text, said, model.late, model.most_under_way)
 
 
-def drawn(chance: random.Random, usual: dict[str, float]) -> Limits:
-    """One to four limits, each between next to nothing and more than a run needs."""
-    names = chance.sample(LIMITS, chance.randint(1, len(LIMITS)))
+def drawn(chance: random.Random, usual: dict[str, float], names: Sequence[str]) -> Limits:
+    """One or several limits, each between next to nothing and more than a run needs."""
     values: dict[str, Any] = {}
-    for name in names:
-        value = usual[name] * chance.choice((0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 1.2)) * chance.uniform(0.7, 1.3)
+    for name in chance.sample(names, chance.randint(1, len(names))):
+        value = usual[name] * chance.choice((0.03, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3)) * chance.uniform(0.7, 1.3)
         values[name] = value if name == "usd" else max(int(name == "tasks"), round(value))
     return Limits(**values)
 
 
-async def campaign(runs: int, seed: int, folder: Path) -> tuple[dict[str, float], list[Run]]:
-    """What a run without limits uses, and the runs under random limits."""
+async def campaign(
+    runs: int, seed: int, folder: Path, names: Sequence[str] = LIMITS
+) -> tuple[dict[str, float], list[Run]]:
+    """What a run without limits uses, and the runs under random limits out of `names`."""
     usual = (await one_run(Limits(), seed, folder, 0)).used
     chance = random.Random(seed)
-    limits = [drawn(chance, usual) for _ in range(runs)]
+    limits = [drawn(chance, usual, names) for _ in range(runs)]
     return usual, [await one_run(each, seed + n, folder, n) for n, each in enumerate(limits, 1)]
 
 
@@ -179,6 +179,8 @@ def broken(runs: Sequence[Run]) -> list[str]:
     for n, run in enumerate(runs, 1):
         if run.over("usd") > 1e-9:
             found.append(f"run {n} spent {run.used['usd']:.4f} USD of {run.limits.usd:.4f}")
+        if run.over("searches"):
+            found.append(f"run {n} made {run.used['searches']:g} searches of {run.limits.searches}")
         if run.late:
             found.append(f"run {n} made {run.late} requests after its tokens were spent")
         if not run.clear:
@@ -188,14 +190,13 @@ def broken(runs: Sequence[Run]) -> list[str]:
 
 def print_table(usual: dict[str, float], runs: Sequence[Run]) -> None:
     print("a run without limits uses " + ", ".join(f"{v:.4g} {k}" for k, v in usual.items()))
-    print(f"\n{'limit':<10}{'runs':>6}{'over':>6}{'most over':>12}{'used, median':>14}{'where it stopped':>18}")
+    print(f"\n{'limit':<10}{'runs':>6}{'passed':>8}{'by at most':>12}{'used where it alone stopped the run':>38}")
     for name in LIMITS:
         of = [r for r in runs if getattr(r.limits, name) is not None]
-        shares = [s for r in of if (s := r.share(name)) is not None]
-        tight = [s for r in of if (s := r.share(name)) is not None and r.status == "budget_stopped"]
-        over = [r.over(name) for r in of]
-        row = f"{name:<10}{len(of):>6}{sum(o > 1e-9 for o in over):>6}{max(over, default=0):>12.4g}"
-        print(f"{row}{statistics.median(shares or [0]):>14.2f}{statistics.median(tight or [0]):>18.2f}")
+        alone = [r for r in of if r.status == "budget_stopped" and not any(r.share(n) for n in LIMITS if n != name)]
+        over, shares = [r.over(name) for r in of], [s for r in alone if (s := r.share(name)) is not None]
+        used = f"{statistics.median(shares):.0%} (median of {len(shares)})" if shares else "-"
+        print(f"{name:<10}{len(of):>6}{sum(o > 1e-9 for o in over):>8}{max(over, default=0):>12.4g}{used:>38}")
     ends = Counter((r.status, "with text" if r.text else "a refusal") for r in runs)
     print("\nends: " + ", ".join(f"{n} {status} ({what})" for (status, what), n in ends.most_common()))
     clear = sum(r.clear for r in runs)

@@ -221,7 +221,8 @@ class LedgerBook:
     def _take(self, account: _Account, call: CallKey, estimate: Usage) -> _Held:
         for calls in (account.under_way, account.orphans):
             if (earlier := calls.get(call.key)) is not None:
-                account.leave(earlier, earlier.reserved)
+                same = bool(call.attempt) and earlier.by(call)  # its answer was lost; nothing has been paid yet
+                account.leave(earlier, NOTHING if same else earlier.reserved)
         held = account.under_way[call.key] = _Held(call, estimate)
         return held
 

@@ -302,6 +302,17 @@ class TestRestart:
         async with asyncio.timeout(WAIT_S):
             assert not (await waiting).done
 
+    async def test_a_begin_that_is_told_again_to_a_new_process_is_the_same_call(self) -> None:
+        store = await store_with(Limits(tokens=100))
+        call = key("a", "a", attempt="1")
+        await LedgerBook(store).begin(call, usage(60))
+        ledger = LedgerBook(store)
+        assert not (await ledger.begin(call, usage(60))).done
+        await ledger.end(call, "1", usage(60))
+        account = await store.account("S")
+        assert (account.spent.tokens_in, account.lost.tokens_in) == (60, 0)
+        await spend(ledger, "b", usage(40))
+
     async def test_what_nobody_comes_back_for_is_spent_in_the_end(self) -> None:
         store = await store_with(Limits(tokens=100))
         await LedgerBook(store).begin(key("a", "a"), usage(60))
