@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from marg_ray.errors import MargError
-from marg_ray.grounding.snapshots import Document
+from marg_ray.grounding.snapshots import Document, Snapshots
 from marg_ray.memory.spaces import Space, key_of, version
 from marg_ray.records import Record
+from marg_ray.seams import Offload
 
 SPACE = "page"
 
@@ -32,13 +33,11 @@ Get = Callable[[], Awaitable[Page]]
 
 @dataclass(frozen=True)
 class CachedPages:
-    """Gets each page once in a while for each owner: what was fetched, parsed, cleaned and frozen is not again.
-
-    `load` gives the frozen text of an id, and raises SessionNotFound where there is none.
-    """
+    """Gets each page once in a while for each owner: what was fetched, parsed, cleaned and frozen is not again."""
 
     space: Space
-    load: Callable[[str], Awaitable[Document]]
+    snapshots: Snapshots
+    offload: Offload
 
     async def get(self, url: str, owner: str, make: Get, *, fresh: bool = False) -> tuple[Page, bool]:
         """The page at `url`, and whether it was kept; `make` fetches and freezes it, and its errors are its own.
@@ -60,7 +59,7 @@ class CachedPages:
         if frozen is None:
             return None
         try:
-            document = await self.load(frozen.source_id)
+            document = await self.offload(self.snapshots.document, frozen.source_id)
         except (MargError, OSError, ValueError):  # its text is gone, or is no document any more
             return None
         return Page(document, frozen.fetched_at)

@@ -143,7 +143,7 @@ class Pages:
     def __init__(self, root: Path, store: MemoryStore | None = None) -> None:
         self.root, self.snapshots = root, Snapshots(root)
         space = Space(store or MemoryStore(), "page", 3600.0)
-        self.cache = CachedPages(space, partial(in_thread, self.snapshots.document))
+        self.cache = CachedPages(space, self.snapshots, in_thread)
         self.fetches, self.text = 0, "Tides make power."
 
     async def fetch(self) -> Page:
