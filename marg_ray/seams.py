@@ -137,7 +137,7 @@ async def paid(
     except BaseException as exc:
         await asyncio.shield(_give_back(ledger, call, getattr(exc, "spent", None)))
         raise
-    await ledger.end(call, result, usage)
+    await asyncio.shield(ledger.end(call, result, usage))  # it is paid: whoever is cancelled now, the result stays
     return Paid(result, usage)
 
 

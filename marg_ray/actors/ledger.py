@@ -109,7 +109,6 @@ class LedgerBook:
         self._store, self._patience_s, self._clock = store, patience_s, clock
         self._accounts: dict[str, _Account] = {}
         self._reading = asyncio.Lock()
-        self._throttled = 0
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
         """See `Ledger.begin`. Asked again with the same attempt (its answer was lost) it grants the same call."""
@@ -159,7 +158,6 @@ class LedgerBook:
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
         """See `Ledger.end`. A call that two attempts have paid is spent twice, and its first result stays."""
         account = await self._account(call)
-        self._throttled += usage.throttled
         held = account.under_way.get(call.key)
         mine = held if held is not None and held.by(call) else account.orphans.get(call.key)
         try:
@@ -203,10 +201,6 @@ class LedgerBook:
         async with self._reading:
             if (account := self._accounts.get(session_id)) is not None:
                 await self._read(account, session_id)
-
-    async def throttled(self) -> int:
-        """How many answers said "too many requests" since this process started."""
-        return self._throttled
 
     # ---- calls
 

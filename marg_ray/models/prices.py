@@ -6,11 +6,12 @@ Loading it takes a quarter of a second and is left to the first call of a model 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from marg_ray.models.endpoints import Endpoint
+from marg_ray.models.endpoints import Endpoint, resolve
+from marg_ray.settings import ModelSettings
 
 _NAMES: Mapping[str, str] = {"gemini": "google"}  # providers that the catalogue knows under another name
 
@@ -39,6 +40,16 @@ def price_of(endpoint: Endpoint) -> Price:
     if endpoint.local:
         return Price("local")
     return _catalogued(endpoint.base_url, _NAMES.get(endpoint.provider, endpoint.provider), endpoint.model)
+
+
+def unpriced(specs: Iterable[str], settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Of these models those whose price nobody knows: a money limit cannot hold them.
+
+    Raises:
+        UsageError: one of them names no endpoint.
+    """
+    named = [spec for spec in dict.fromkeys(specs) if spec.strip().lower() not in ("", "extractive")]
+    return tuple(spec for spec in named if price_of(resolve(spec, settings, env)).source == "unknown")
 
 
 def catalogue_needed(endpoint: Endpoint) -> bool:

@@ -85,6 +85,36 @@ def test_another_question_another_session_or_kind_is_another_call() -> None:
     assert base.key != CallKey.of("S", "search", Role.PLANNER, "q").key
 
 
+class SlowStore(MemoryStore):
+    """Settles when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settling, self.let = asyncio.Event(), asyncio.Event()
+
+    async def settle_call(self, call: CallKey, result: str, usage: Usage) -> None:
+        self.settling.set()
+        await self.let.wait()
+        await super().settle_call(call, result, usage)
+
+
+async def test_what_is_paid_stays_when_its_task_is_cancelled() -> None:
+    store = SlowStore()
+    ledger = LedgerBook(store)
+
+    async def make() -> tuple[str, Usage]:
+        return '"kept"', Usage(calls=1, cost=0.1)
+
+    task = asyncio.create_task(paid(ledger, key("t1"), make))
+    async with asyncio.timeout(10):
+        await store.settling.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        store.let.set()
+        assert (await ledger.begin(key("t2"), Usage())).result == '"kept"'
+
+
 async def test_what_costs_nothing_leaves_no_trace_before_its_end() -> None:
     store = MemoryStore()
     ledger = LedgerBook(store)

@@ -344,8 +344,3 @@ class TestRestart:
         assert len(ledger._accounts) <= 2
         with pytest.raises(BudgetExceeded):
             await ledger.begin(key("b", "b"), usage(41))
-
-    async def test_answers_that_said_too_many_are_counted(self) -> None:
-        ledger = LedgerBook(await store_with())
-        await spend(ledger, "a", Usage(calls=1, throttled=2))
-        assert await ledger.throttled() == 2

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from marg_ray.models.endpoints import Endpoint, resolve
-from marg_ray.models.prices import price_of
+from marg_ray.models.prices import price_of, unpriced
 from marg_ray.settings import ModelSettings
 
 KEYS = {f"{name}_API_KEY": "k" for name in ("OPENAI", "ANTHROPIC", "GEMINI", "GROQ", "DEEPSEEK", "OPENROUTER")}
@@ -43,6 +43,13 @@ def test_the_settings_come_first() -> None:
 def test_an_unknown_model_costs_nothing_and_says_so() -> None:
     price = price_of(endpoint("openai:model-of-next-year"))
     assert (price.source, price.of(MILLION, MILLION)) == ("unknown", 0.0)
+
+
+def test_models_that_no_money_limit_can_hold_are_named() -> None:
+    specs = ("extractive", "openai:gpt-4o-mini", "openai:model-of-next-year", "ollama:llama3.1", "")
+    assert unpriced(specs, ModelSettings(), KEYS) == ("openai:model-of-next-year",)
+    known = ModelSettings(prices={"openai:model-of-next-year": (1.0, 2.0)})
+    assert unpriced(specs, known, KEYS) == ()
 
 
 def test_a_model_on_this_machine_costs_nothing_unless_the_settings_say() -> None:
