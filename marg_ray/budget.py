@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Literal, TypeAlias
 
 from marg_ray.records import Limits, Role, Usage
@@ -153,14 +152,3 @@ def _limit(name: str, measure: Measure, value: float, spending: Spending) -> Lim
 def minus(a: Usage, b: Usage) -> Usage:
     """What of `a` is left without `b`, at least 0 of each field."""
     return Usage(**{n: max(type(v)(0), v - getattr(b, n)) for n, v in a})
-
-
-def time_left(limits: Limits, *, worked_s: float, now: datetime) -> float | None:
-    """Seconds until the first of `seconds` (of work) and `deadline`; negative when it has passed, None without one.
-
-    `now` and the deadline are both aware of their zones, or both naive.
-    """
-    left = [] if limits.seconds is None else [limits.seconds - worked_s]
-    if limits.deadline is not None:
-        left.append((limits.deadline - now).total_seconds())
-    return min(left, default=None)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marg_ray.budget import Budget, Granted, Limit, Refused, Wait, bounded, measured, time_left
+from marg_ray.budget import Budget, Granted, Limit, Refused, Wait, bounded, measured
 from marg_ray.records import Limits, Role, Usage
 
 WRITERS = [Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.FORMATTER, Role.ASSISTANT]
@@ -101,14 +99,3 @@ def test_whatever_comes_no_limit_is_passed_while_calls_keep_to_their_estimates(
     for call in open_calls:
         budget = budget.settle(*call)
     assert budget.idle().research.reserved == Usage()
-
-
-class TestTime:
-    NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def test_the_nearer_of_both_counts(self) -> None:
-        due = self.NOW + timedelta(seconds=90)
-        assert time_left(Limits(), worked_s=5, now=self.NOW) is None
-        assert time_left(Limits(seconds=100), worked_s=30, now=self.NOW) == 70
-        assert time_left(Limits(seconds=100, deadline=due), worked_s=5, now=self.NOW) == 90
-        assert time_left(Limits(deadline=due), worked_s=5, now=due + timedelta(seconds=1)) == -1

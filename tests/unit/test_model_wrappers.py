@@ -38,6 +38,9 @@ class MemoryLedger:
         self.left -= 1
         return Begun(done=False)
 
+    async def extend(self, call: CallKey, more: Usage) -> None:
+        self.estimates.append(more)
+
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
         self.settled[call.key] = (result, usage)
 
