@@ -58,13 +58,14 @@ async def look_at(store: Store, session: str) -> None:
 async def test_backends_that_are_ended_lose_and_double_nothing(postgres: Postgres) -> None:
     store = await SqlStore.open(postgres.database())
     written: asyncio.Queue[int] = asyncio.Queue()
-    work = asyncio.gather(*(fill(store, f"S{n}", written) for n in range(SESSIONS)))
     ended = 0
-    for _ in range(ENDINGS):
-        for _ in range(SESSIONS * ENTRIES // (ENDINGS + 1)):
-            await written.get()
-        ended += await asyncio.to_thread(_end_backends, postgres)
-    await work
+    async with asyncio.TaskGroup() as work:
+        for n in range(SESSIONS):
+            work.create_task(fill(store, f"S{n}", written))
+        for _ in range(ENDINGS):
+            for _ in range(SESSIONS * ENTRIES // (ENDINGS + 1)):
+                await written.get()
+            ended += await asyncio.to_thread(_end_backends, postgres)
     assert ended >= ENDINGS
     for n in range(SESSIONS):
         await look_at(store, f"S{n}")
@@ -79,15 +80,15 @@ def _end_backends(postgres: Postgres) -> int:
 async def test_a_server_that_restarts_is_waited_for(postgres: Postgres) -> None:
     store = await SqlStore.open(postgres.database())
     written: asyncio.Queue[int] = asyncio.Queue()
-    work = asyncio.gather(*(fill(store, f"S{n}", written) for n in range(SESSIONS)))
-    for _ in range(SESSIONS * ENTRIES // 4):
-        await written.get()
-    await asyncio.to_thread(postgres.stop)
-    try:
-        assert not work.done()
-    finally:
-        await asyncio.to_thread(postgres.start)
-    await work
+    async with asyncio.TaskGroup() as work:
+        under_way = [work.create_task(fill(store, f"S{n}", written)) for n in range(SESSIONS)]
+        for _ in range(SESSIONS * ENTRIES // 4):
+            await written.get()
+        await asyncio.to_thread(postgres.stop)
+        try:
+            assert not all(task.done() for task in under_way)
+        finally:
+            await asyncio.to_thread(postgres.start)
     for n in range(SESSIONS):
         await look_at(store, f"S{n}")
     await store.close()
