@@ -63,11 +63,11 @@ def run(settings: Settings, request: Request, output: Output, session_id: str = 
     """
     from marg_ray.actors.coordinator import new_session_id
 
-    watch = _Watch(settings, request, output, session_id or new_session_id(), resumed=bool(session_id))
+    watch = Watch(settings, request, output, session_id or new_session_id(), resumed=bool(session_id))
     return asyncio.run(watch.run(holder))
 
 
-class _Watch:
+class Watch:
     def __init__(self, settings: Settings, request: Request, output: Output, session_id: str, *, resumed: bool) -> None:
         from rich.console import Console
 
@@ -93,7 +93,7 @@ class _Watch:
                 steps = await self._begin(holder)
                 async for step in steps:
                     self._step(step)
-                while (gate := waiting_for(self.state)) and await self._decided(gate):
+                while (gate := self._gate()) and await self._decided(gate):
                     async for step in self._steps():
                         self._step(step)
             return await self._finish()
@@ -156,6 +156,10 @@ class _Watch:
         self.timeline.update(None, board)
 
     # ---- when it waits for its owner
+
+    def _gate(self) -> str:
+        """`plan` or `review` where the session waits for its owner; one that is paused waits for nothing else."""
+        return "" if self.state.paused else waiting_for(self.state)
 
     async def _decided(self, gate: str) -> bool:
         """See the session through a gate: ask here, or wait for others. False: it is left waiting."""
@@ -254,7 +258,7 @@ class _Watch:
         return status_word(self.state)
 
     def _unfinished(self) -> str:
-        gate = waiting_for(self.state)
+        gate = self._gate()
         again = f"`marg resume {self.session_id}` goes on"
         return (
             f"{self._how_to_decide(gate)}; then {again}" if gate else f"{describe(self.entries[-1].message)}; {again}"
@@ -271,7 +275,7 @@ class _Watch:
         self, status: str, report: Report | None, error: MargError | None, delivered: Delivered
     ) -> None:
         end: dict[str, object] = {"session": self.session_id, "kind": "end", "status": status}
-        if gate := waiting_for(self.state):
+        if gate := self._gate():
             end["waiting_for"] = gate
         if error is not None:
             end["error"] = {"type": error.code, "detail": str(error), "hint": error.hint}

@@ -125,9 +125,10 @@ def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account
 def _stands(state: ResearchState) -> str:
     from marg_ray.routing import waiting_for
 
-    gate = waiting_for(state)
-    what = {"plan": "its plan waits for a decision", "review": "its draft waits for a decision"}.get(gate, "")
-    return what or ("it is paused" if state.paused else "")
+    if state.paused:
+        return "it is paused"
+    waits = {"plan": "its plan waits for a decision", "review": "its draft waits for a decision"}
+    return waits.get(waiting_for(state), "")
 
 
 class _Unfinished(MargError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from rich.console import Console
 from marg_ray.cli.account import Closing, closing_stats
 from marg_ray.cli.timeline import Board, LogLine, Timeline, counter_line, running_rows
 from marg_ray.cli.words import clean, dollars, duration
-from marg_ray.records import Depth, Scores, Usage
+from marg_ray.records import Depth, Limits, Scores, Usage
 
 QUESTION = "How do La Rance and Sihwa Lake compare?"
 BOARD = Board(
@@ -188,3 +189,82 @@ def test_finish_leaves_the_account_in_place_of_the_board() -> None:
     with Timeline(console, QUESTION, Depth.STANDARD) as timeline:
         timeline.finish(closing_stats(STATS))
     assert "20260101-abc" in written(console)
+
+
+# ---- what its owner should know
+
+
+def test_the_board_shows_what_is_used_of_each_limit() -> None:
+    limits = Limits(usd=1, tokens=50_000, seconds=600, searches=20, tasks=40)
+    board = replace(BOARD, limits=limits, searches=3, tasks=7, worked=62)
+    shown = counter_line(board, 200).plain
+    for part in ("12,345 of 50,000 tokens", "$0.25 of $1.00", "1:02 of 10:00", "3 of 20 web searches", "7 of 40 tasks"):
+        assert part in shown
+    assert shown.count("tokens") == 1
+
+
+@pytest.mark.parametrize("notice", ["third in the queue", "research stopped by its budget: 4 of 8 tasks are spent"])
+def test_a_notice_is_on_the_board_and_once_in_a_log(notice: str) -> None:
+    board = replace(BOARD, notice=notice)
+    console = terminal(100, 24)
+    with Timeline(console, QUESTION, Depth.STANDARD, clock=lambda: 0.0) as timeline:
+        timeline.update(line(0), board)
+        rendered = timeline.render()
+    shown = terminal(100, 24)
+    shown.print(rendered)
+    assert notice in written(shown)
+    log = pipe()
+    with Timeline(log, QUESTION, Depth.STANDARD) as timeline:
+        for seq in range(3):
+            timeline.update(line(seq), board)
+        timeline.update(None, BOARD)
+    assert written(log).count(notice) == 1
+
+
+@pytest.mark.parametrize("height", [6, 8, 14])
+def test_a_board_with_a_notice_fits_too(height: int) -> None:
+    console = terminal(40, height)
+    with Timeline(console, QUESTION, Depth.STANDARD, clock=lambda: 0.0) as timeline:
+        for n in range(20):
+            timeline.update(line(n), replace(BOARD, notice="stopped by its budget: " + "why " * 40))
+        rendered = timeline.render()
+    shown = terminal(40, height)
+    shown.print(rendered)
+    lines = written(shown).splitlines()
+    assert len(lines) <= height
+    assert max(cell_len(text) for text in lines) <= 40
+
+
+def test_aside_gives_the_terminal_back_until_the_next_update() -> None:
+    console = terminal()
+    with Timeline(console, QUESTION, Depth.STANDARD) as timeline:
+        timeline.update(line(0), BOARD)
+        timeline.aside()
+        assert written(console).count("\x1b[?25h") == 1  # the cursor is there to type
+        console.print("approve?")
+        timeline.update(line(1), BOARD)
+        assert written(console).count("\x1b[?25l") == 2
+    assert written(console).count("\x1b[?25l") == written(console).count("\x1b[?25h") == 2
+
+
+def test_aside_in_a_log_repeats_nothing() -> None:
+    log = pipe()
+    with Timeline(log, QUESTION, Depth.STANDARD) as timeline:
+        timeline.update(line(0), BOARD)
+        timeline.aside()
+        timeline.update(line(1), BOARD)
+    assert written(log).count(QUESTION) == 1
+
+
+def test_the_account_tells_budget_and_decisions() -> None:
+    console = terminal(100)
+    stats = replace(
+        STATS,
+        budget=("$0.31 of $1.00", "9 of 20 tasks"),
+        stopped="research stopped by its budget: 9 of 20 tasks are spent",
+        decisions=("plan approved by ada", "bob: banned x.test"),
+    )
+    console.print(closing_stats(stats, 100))
+    shown = " ".join(written(console).split())
+    for part in (*stats.budget, stats.stopped, *stats.decisions):
+        assert part in shown
