@@ -28,11 +28,14 @@ def critical_path(messages: Sequence[Message], weights: Mapping[str, float]) -> 
     """Seconds, and the tasks of the chain, first to last. `weights`: task id to seconds of model time."""
     first = messages[0]
     assert isinstance(first, SessionStarted)
-    session_id = first.session_id
+    return longest_chain(first.session_id, [m.task_id for m in messages], weights)
+
+
+def longest_chain(session_id: str, tasks: Sequence[str], weights: Mapping[str, float]) -> tuple[float, list[str]]:
+    """The same of task ids alone, in the order in which they were done: `SESSION/s1/search/1.0`, `SESSION/plan/0`."""
     best: dict[str, tuple[float, list[str]]] = {}
     seen: list[tuple[str, _Place]] = []
-    for message in messages:
-        task_id = message.task_id
+    for task_id in tasks:
         place = _place(task_id, session_id)
         before = [t for t, p in seen if _feeds(p, place)]
         time, chain = max((best[t] for t in before), default=(0.0, []))

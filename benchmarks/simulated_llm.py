@@ -181,8 +181,12 @@ class SimulatedLLM:
         text = canned.body if isinstance(canned.body, str) else json.dumps(canned.body)
         return web.Response(status=canned.status, text=text, content_type=canned.content_type, headers=canned.headers)
 
+    def text(self, body: Body, record: Request) -> str:
+        """What the model says."""
+        return answer(body)
+
     async def _answered(self, request: web.Request, body: Body, record: Request) -> web.StreamResponse:
-        text = answer(body)
+        text = self.text(body, record)
         limit = int(body.get("max_tokens") or body.get("max_completion_tokens") or 10**9)
         pieces = _pieces(text)[:limit]
         finish = "stop" if len(pieces) == len(_pieces(text)) else "length"
@@ -212,8 +216,9 @@ class SimulatedLLM:
         due = record.start + speed.ttft_s * factor
         await _until(due)
         record.first = time.time()
-        for at in range(0, len(pieces), CHUNK):
-            chunk = pieces[at : at + CHUNK]
+        size = CHUNK if record.streamed or speed.total_tokens_per_s else max(1, len(pieces))  # nobody sees it grow
+        for at in range(0, len(pieces), size):
+            chunk = pieces[at : at + size]
             if speed.tokens_per_s:
                 due += len(chunk) * factor / speed.tokens_per_s
             if speed.total_tokens_per_s:
