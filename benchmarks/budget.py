@@ -106,6 +106,10 @@ class Run:
         stopped = self.status == "budget_stopped"
         return self.status in CLEAR and (self.said or not stopped)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name in LIMITS if getattr(self.limits, name) is not None)
+
     def over(self, name: str) -> float:
         value = getattr(self.limits, name)
         return 0.0 if value is None else max(0.0, self.used[name] - value)
@@ -157,7 +161,7 @@ def measure(world: World, model: Spender, state: ResearchState, limits: Limits, 
 def drawn(chance: random.Random, usual: dict[str, float], names: Sequence[str]) -> Limits:
     """One or several limits, each between next to nothing and more than a run needs."""
     values: dict[str, Any] = {}
-    for name in chance.sample(names, chance.randint(1, len(names))):
+    for name in chance.sample(names, chance.choice((1, 1, *range(2, len(names) + 1)))):
         value = usual[name] * chance.choice((0.03, 0.2, 0.4, 0.6, 0.8, 1.0, 1.3)) * chance.uniform(0.7, 1.3)
         values[name] = value if name == "usd" else max(int(name == "tasks"), round(value))
     return Limits(**values)
@@ -193,7 +197,7 @@ def print_table(usual: dict[str, float], runs: Sequence[Run]) -> None:
     print(f"\n{'limit':<10}{'runs':>6}{'passed':>8}{'by at most':>12}{'used where it alone stopped the run':>38}")
     for name in LIMITS:
         of = [r for r in runs if getattr(r.limits, name) is not None]
-        alone = [r for r in of if r.status == "budget_stopped" and not any(r.share(n) for n in LIMITS if n != name)]
+        alone = [r for r in of if r.status == "budget_stopped" and r.names == (name,)]
         over, shares = [r.over(name) for r in of], [s for r in alone if (s := r.share(name)) is not None]
         used = f"{statistics.median(shares):.0%} (median of {len(shares)})" if shares else "-"
         print(f"{name:<10}{len(of):>6}{sum(o > 1e-9 for o in over):>8}{max(over, default=0):>12.4g}{used:>38}")
