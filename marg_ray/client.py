@@ -194,7 +194,7 @@ class Marg:
             if beside is not None and beside.done() and not beside.cancelled() and beside.exception():
                 await self.runtime.cancel(session_id)
                 raise beside.exception() or AssertionError
-            if progress.status in ENDED and not progress.entries:
+            if progress.status in ENDED:
                 return
 
     async def index(self, folders: Sequence[str], on_progress: Callable[[IndexProgress], None] | None = None) -> None:

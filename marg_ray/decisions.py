@@ -237,6 +237,8 @@ def _drop(state: ResearchState, section_id: str, query: str) -> ResearchState:
 
 
 def _pin(state: ResearchState, section_id: str, hit: Hit) -> ResearchState:
+    if any(p.location == hit.location for p in state.pinned):
+        return state
     closed = Skipped.BUDGET if state.stop else Skipped.NO
     sections = {
         key: s.model_copy(update={"reads": (*s.reads, ReadSlot(hit=hit, skipped=closed))})

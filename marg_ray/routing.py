@@ -194,8 +194,7 @@ def _draft(state: ResearchState, section: SectionState) -> DraftTask:
     assert state.request is not None
     assert state.plan is not None
     evidence = tuple(state.evidence[e] for e in section.evidence)
-    total = sum(s.section.weight for s in state.sections.values() if s.evidence) or 1.0
-    words = round(WORDS[state.request.depth] * section.section.weight / total)
+    words = round(WORDS[state.request.depth] * section.section.weight)
     nearest = state.answerability.zone is Zone.NEAREST
     return DraftTask(
         id=f"{state.session_id}/{section.section.id}/draft/{section.wanted}",

@@ -89,8 +89,16 @@ def read(state: ResearchState, found: SourceRead) -> ResearchState:
         state = changed(state, unavailable={**state.unavailable, found.location: found.reason})
     fresh = tuple(e.id for e in found.evidence if e.id not in section.evidence)
     if found.evidence:
-        state = changed(state, evidence={**state.evidence, **{e.id: e for e in found.evidence}})
+        known = {e.id: _better(e, state.evidence.get(e.id)) for e in found.evidence}
+        state = changed(state, evidence={**state.evidence, **known})
     return settle(state, section.model_copy(update={"reads": reads, "evidence": section.evidence + fresh}))
+
+
+def _better(one: Evidence, other: Evidence | None) -> Evidence:
+    """Of two finds of one passage the more relevant one, whichever came first."""
+    if other is None:
+        return one
+    return max(one, other, key=lambda e: (e.relevance, e.claim))
 
 
 def skipped(state: ResearchState, failed: TaskFailed) -> ResearchState:
@@ -113,6 +121,7 @@ def skip(slot: Slot, concerned: bool = True) -> Slot:
 
 def settle(state: ResearchState, section: SectionState) -> ResearchState:
     """When research on a section ends: want a new draft if it brought evidence that the present one did not have."""
+    section = _in_order(state, section)
     if section.researched and section.draft is not None and len(section.evidence) > section.drafted_from:
         section = section.model_copy(
             update={"wanted": section.draft.revision + 1, "drafted_from": len(section.evidence)}
@@ -120,6 +129,17 @@ def settle(state: ResearchState, section: SectionState) -> ResearchState:
     if section.researched and section.draft is None and state.request_class is RequestClass.RESEARCH_ONLY:
         section = quoted(section, state.evidence)
     return put(state, section)
+
+
+def _in_order(state: ResearchState, section: SectionState) -> SectionState:
+    """The section with its evidence as its reads stand, whichever answered first: the same answers, the same text."""
+    place = {read.hit.location: n for n, read in enumerate(section.reads)}
+
+    def at(evidence: str) -> int:
+        source = state.sources.get(state.evidence[evidence].source)
+        return place.get(source.location, -1) if source is not None else -1
+
+    return section.model_copy(update={"evidence": tuple(sorted(section.evidence, key=at))})
 
 
 def drafted(state: ResearchState, draft: Draft) -> ResearchState:

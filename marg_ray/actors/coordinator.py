@@ -212,14 +212,14 @@ class Coordinator:
             await self._record(live, message)
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
-        """Entries above `after`; waits up to `wait_s` for one while the session is under way.
+        """Entries above `after`; waits up to `wait_s` for one while the session is not over.
 
         Raises:
             SessionMoved: another coordinator works on it.
         """
         live = await self._open(session_id)
         changed = live.changed
-        if live.seq <= after and not live.state.over and not live.state.paused and not waiting_for(live.state):
+        if live.seq <= after and not live.state.over:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), wait_s)
         now = time.monotonic()
