@@ -1,7 +1,7 @@
 """What tokens cost: the settings' own prices, else the catalogue that the `genai-prices` package carries with it.
 
 The catalogue is as old as the installed package: nothing is fetched (its updater starts only when it is told to).
-Loading it takes a quarter of a second and is left to the first call of a model that is not on this machine.
+Loading it takes 0.4 s and is left to the first call of a model that is not on this machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Price:
 
 
 def price_of(endpoint: Endpoint) -> Price:
-    """The price of an endpoint's model. Blocks for a quarter of a second where the catalogue is needed first."""
+    """The price of an endpoint's model. Blocks for 0.4 s where the catalogue is needed first."""
     if any(endpoint.price):
         return Price("settings", endpoint.price)
     if endpoint.local:
