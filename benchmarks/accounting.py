@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.processes import cpu_seconds, memory_mb, tree
+from benchmarks.processes import TICKS, cpu_seconds, memory_mb, tree
 
 _RAY = (
     ("/raylet/raylet", "raylet, gcs"),
@@ -36,6 +36,8 @@ class Accounts:
         self._cpu: dict[int, float] = {}
         self._from: dict[int, float] = {}
         self._part: dict[int, str] = {}
+        self._machine = (0.0, 0.0)
+        self.others = 0.0  # share of the machine's cores that was busy with something else
         self.peak_mb, self.peak_by_part = 0.0, dict[str, float]()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -43,6 +45,7 @@ class Accounts:
     def __enter__(self) -> Accounts:
         self._sample()
         self._from = dict(self._cpu)
+        self._machine = _machine()
         self._thread.start()
         return self
 
@@ -50,6 +53,8 @@ class Accounts:
         self._stop.set()
         self._thread.join()
         self._sample()
+        busy, whole = (now - before for now, before in zip(_machine(), self._machine, strict=True))
+        self.others = max(0.0, busy - sum(self.seconds().values())) / (whole or 1.0)
         self._weigh()
 
     def seconds(self) -> dict[str, float]:
@@ -95,3 +100,9 @@ class Accounts:
         total = sum(by_part.values())
         if total > self.peak_mb:
             self.peak_mb, self.peak_by_part = total, dict(by_part)
+
+
+def _machine() -> tuple[float, float]:
+    """Seconds that the cores of this machine were busy, and all their seconds, since it was started."""
+    fields = [int(n) / TICKS for n in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(fields) - fields[3] - fields[4], sum(fields)

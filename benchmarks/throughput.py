@@ -19,7 +19,8 @@ returns (pottery) ranks below them and is not fetched. The baseline gets its pag
 extra work on our side.
 
 `chain`: the longest path of calls that depend on each other, at the speeds that the servers logged, the median session.
-No program can be faster. `wall` is the first session alone; `p50` and so on are of N sessions that start together.
+No program can be faster. `p50` and so on are of N sessions that start together; `others` is the share of the cores that
+other programs took meanwhile: where it is not near zero, times say little.
 """
 
 from __future__ import annotations
@@ -171,6 +172,7 @@ class Measured:
     words: int
     cpu: dict[str, float]  # seconds a report
     memory: dict[str, float]
+    others: float = 0.0  # share of the cores that other programs took meanwhile
 
     @property
     def ended(self) -> int:
@@ -226,6 +228,7 @@ def measure(system: str, child: Child, served: Servers, cases: list[int], names:
         words=round(statistics.mean(r.words for r in good)) if good else 0,
         cpu={part: s / len(ran) for part, s in accounts.seconds().items()},
         memory={"all": accounts.peak_mb, **accounts.peak_by_part},
+        others=accounts.others,
     )
 
 
@@ -267,7 +270,7 @@ def _command(system: str, args: argparse.Namespace, served: Servers, home: str) 
 
 HEAD = (
     f"{'system':26}{'N':>4}{'ended':>7}{'chain':>8}{'p50':>8}{'p95':>8}{'max':>8}{'p50/chain':>11}{'p50/single':>12}"
-    f"{'rep/min':>9}{'CPU s/rep':>11}{'peak MB':>9}{'words':>7}"
+    f"{'rep/min':>9}{'CPU s/rep':>11}{'peak MB':>9}{'words':>7}{'others':>8}"
 )
 
 
@@ -282,7 +285,7 @@ def print_row(m: Measured, single: Measured) -> None:
     print(
         f"{m.system:26}{m.sessions:>4}{f'{m.ended}/{m.sessions}':>7}{chain:>8.1f}{p50:>8.1f}{m.quantile(0.95):>8.1f}"
         f"{max(m.walls):>8.1f}{p50 / (chain or 1):>11.2f}{ratio:>12.2f}{60 * m.ended / m.wall_s:>9.1f}"
-        f"{own_cpu(m):>11.2f}{m.memory['all']:>9.0f}{m.words:>7}",
+        f"{own_cpu(m):>11.2f}{m.memory['all']:>9.0f}{m.words:>7}{m.others:>8.0%}",
         flush=True,
     )
     for why, times in Counter(m.failed).items():

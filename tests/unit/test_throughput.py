@@ -40,7 +40,8 @@ async def test_the_simulated_search_is_read_by_our_engine(tmp_path: Path) -> Non
         engine = SearxngEngine(server.base_url)
         first, second = await engine.search("tidal power", 10), await engine.search("tidal power", 10)
         await engine.close()
-    urls = [e["url"] for reply in (first, second) for e in reply.entries]
+    entries: list[Any] = [*first.entries, *second.entries]
+    urls = [e["url"] for e in entries]
     assert len(urls) == len(set(urls)) == 14  # nothing twice: every result has to be ranked
     assert [json.loads(line)["query"] for line in log.read_text("utf-8").splitlines()] == ["tidal power"] * 2
 
