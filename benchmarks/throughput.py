@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -110,6 +111,9 @@ def _server(script: str, *options: str) -> tuple[subprocess.Popen[str], str]:
 
 async def run_ours(args: argparse.Namespace) -> None:
     """The child process: a runtime that takes rounds of sessions."""
+    os.environ.setdefault(
+        "RAY_worker_niceness", "0"
+    )  # Ray's processes would yield to everything; the baseline does not
     from marg_ray.actors.coordinator import new_session_id
     from marg_ray.client import Marg, error_of, make_request
     from marg_ray.messages import SearchDone
