@@ -129,6 +129,7 @@ class Marg:
         outline: Sequence[OutlineEntry | str] = (),
         language: str | None = None,
         strict: bool = False,
+        fresh: bool = False,
         on_step: Callable[[Step], None] | None = None,
     ) -> Report:
         """Research `question` and return the report.
@@ -151,7 +152,11 @@ class Marg:
             outline=tuple(OutlineEntry(title=o) if isinstance(o, str) else o for o in outline),
             language=language,
             strict=strict,
+            fresh=fresh,
         )
+        kept = await self.known(request)
+        if kept is not None:
+            return kept
         session_id = new_session_id()
         last: Step | None = None
         async for step in self.run(session_id, request):
@@ -160,6 +165,16 @@ class Marg:
                 on_step(step)
         assert last is not None
         return self.report(last.state, session_id)
+
+    async def known(self, request: Request) -> Report | None:
+        """The report that the same question, settings and sources have had already."""
+        from marg_ray.report.model import from_json
+
+        kept = None if request.fresh else await self.runtime.known(request)
+        if kept is not None:
+            with contextlib.suppress(MargError, ValueError):  # it is gone, or damaged: research again
+                return from_json(await asyncio.to_thread(self.runtime.places.artefacts.get, kept.artefact))
+        return None
 
     async def run(
         self,

@@ -86,6 +86,8 @@ def _due_in(state: ResearchState, section: SectionState) -> Iterator[Task]:
                 queries=queries,
                 hit=read.hit,
                 offline=state.request.sources.offline,
+                owner=state.request.owner,
+                fresh=state.request.fresh,
             )
     if not section.researched or not section.evidence:
         return

@@ -65,6 +65,8 @@ class ReadTask(_Task):
     queries: tuple[str, ...]
     hit: Hit
     offline: bool = False
+    owner: str = "local"
+    fresh: bool = False  # whatever is cached
 
     @property
     def target(self) -> str:

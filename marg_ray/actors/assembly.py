@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from marg_ray.records import Role
 from marg_ray.seams import Embedder, Ledger, Offload
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from marg_ray.actors.protocol import Agent
     from marg_ray.actors.researcher import Workers
     from marg_ray.grounding.snapshots import Snapshots
+    from marg_ray.memory.spaces import CacheStore
     from marg_ray.models.client import ModelClient
     from marg_ray.models.select import Choice
     from marg_ray.store.artefacts import Artefacts
@@ -84,6 +85,7 @@ class Assembly:
     embedder: Embedder
     ledger: Ledger
     offload: Offload
+    caches: CacheStore | None = None
 
     @property
     def places(self) -> Places:
@@ -105,10 +107,19 @@ class Assembly:
     def units(self) -> Units:
         from marg_ray.actors.fanout import Units
         from marg_ray.actors.shelves import LocalShelves
+        from marg_ray.memory.pages import CachedPages
+        from marg_ray.memory.searches import KeptSearches
+        from marg_ray.memory.spaces import Space
         from marg_ray.sources.fetch import GuardedFetcher
         from marg_ray.sources.web.search import build_web_search
 
         s, snapshots = self.settings, self.places.snapshots
+        kept: dict[str, Any] = {}
+        if self.caches is not None:
+            engines = " ".join((*s.search.engines, s.search.searxng_url))
+            kept["searches"] = KeptSearches(Space(self.caches, "search", s.cache.search_s), engines)
+            pages = Space(self.caches, "page", s.cache.page_s)
+            kept["pages"] = CachedPages(pages, snapshots, self.offload)
         return Units(
             model=self.model,
             embedder=self.embedder,
@@ -118,6 +129,7 @@ class Assembly:
             web=build_web_search(s.search),
             fetcher=GuardedFetcher(s.fetch),
             offload=self.offload,
+            **kept,
         )
 
     def agent(self, role: Role, workers: Workers, open_store: OpenStore) -> Agent:

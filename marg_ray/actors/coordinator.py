@@ -30,8 +30,10 @@ from marg_ray.errors import (
 )
 from marg_ray.errors import SessionCancelled as SessionAway
 from marg_ray.folding import apply
+from marg_ray.memory.cache import KeptReport, QueryCache
 from marg_ray.messages import (
     Message,
+    ReportReady,
     SessionCancelled,
     SessionPaused,
     SessionResumed,
@@ -50,6 +52,7 @@ log = logging.getLogger(__name__)
 HANDED_OUT = 2  # how often a task that does not answer is handed out before it counts as failed
 DIED_TIMES = 30  # how often a task is handed out whose agent or worker died
 PAUSE_S = 2.0  # at most, before such a task is handed out again
+KEPT_WITHIN_S = 1.0  # a finished report, for the next who asks; its folders may be slow to look through
 STORE_AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between tries to take a session up whose store did not answer
 SETTLED = frozenset({"passed", "quality_warning", "insufficient_evidence", "budget_stopped", "cancelled"})
 
@@ -69,16 +72,17 @@ class Coordinator:
         holder: str = "",
         shard: int = 0,
         admission: Admission | None = None,
+        cache: QueryCache | None = None,
         lease_s: float = 600.0,
         beat_s: float = 2.0,
         dead_after_s: float = 15.0,
     ) -> None:
         self._store, self._dispatch, self._admission, self._lease_s = store, dispatch, admission, lease_s
-        self._holder, self._shard = holder, shard
+        self._cache, self._holder, self._shard = cache, holder, shard
         self._beat_s, self._dead_after_s = beat_s, dead_after_s
         self._live: dict[str, Live] = {}
         self._opening: dict[str, asyncio.Lock] = {}
-        self._aside: set[asyncio.Task[None]] = set()  # work that nobody waits for
+        self._aside: set[asyncio.Task[object]] = set()  # work that nobody waits for
 
     # ---- the runtime
 
@@ -141,6 +145,8 @@ class Coordinator:
         await self._store.create(session_id, owner=request.owner, question=request.question)
         live = await self._open(session_id, take=True)
         if live.state.request is None:
+            if self._cache is not None:
+                live.asked = await self._cache.ask(request)
             await self._enter(session_id, live, request)
             now = datetime.now(UTC).isoformat()
             start = SessionStarted(
@@ -150,6 +156,10 @@ class Coordinator:
         else:
             await self._go_on(live)
         return session_id
+
+    async def known(self, request: Request) -> KeptReport | None:
+        """The report that the same request has had already."""
+        return (await self._cache.ask(request)).kept if self._cache is not None else None
 
     async def resume(self, session_id: str, by: str = "owner") -> str:
         """Go on with a session from its log, after a halt, a pause or a crash; returns its status.
@@ -326,8 +336,18 @@ class Coordinator:
         live.state, live.seq = state, entry.seq
         live.entries.append(entry)
         live.mark(entry.at)
+        if isinstance(message, ReportReady):
+            await self._keep(live, message)
         live.announce()
         self._hand_out(live)
+
+    async def _keep(self, live: Live, ready: ReportReady) -> None:
+        """Answer the same request from this report, where that is right."""
+        if self._cache is not None and live.asked is not None and live.state.request is not None:
+            report = KeptReport(session_id=live.state.session_id, artefact=ready.artefact)
+            log = [e.message for e in live.entries]
+            keeping = self._later(self._cache.keep(live.state.request, live.asked, log, report))
+            await asyncio.wait({keeping}, timeout=KEPT_WITHIN_S)  # so that who asks again at once finds it
 
     async def _take_up_again(self, session_id: str) -> None:
         for pause in STORE_AWAY_S:
@@ -344,10 +364,11 @@ class Coordinator:
         async with live.turn:
             self._hand_out(live)
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+    def _later(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.create_task(work)
         self._aside.add(task)
         task.add_done_callback(self._aside.discard)
+        return task
 
     # ---- inside: admission and the clock
 

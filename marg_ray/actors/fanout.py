@@ -15,6 +15,8 @@ from marg_ray.grounding.drafts import parse_draft, render_draft
 from marg_ray.grounding.injection import cut_injections
 from marg_ray.grounding.quotes import locate
 from marg_ray.grounding.snapshots import Document, Snapshots
+from marg_ray.memory.pages import CachedPages, Get, Page
+from marg_ray.memory.searches import KeptSearches, usage_of
 from marg_ray.messages import SCOUT, DraftReady, SearchDone, SourceRead
 from marg_ray.models.client import Call, ModelClient
 from marg_ray.models.tasks import ClaimIdea, DraftSection, EvidenceCard, ExtractClaims, Passage, RewriteQuery
@@ -74,6 +76,8 @@ class Units:
     web: Searcher | None
     fetcher: Fetcher
     offload: Offload
+    searches: KeptSearches | None = None
+    pages: CachedPages | None = None
     words: int = field(default=WINDOW_WORDS)
 
     # ---- search
@@ -130,18 +134,20 @@ class Units:
     async def _search_web(self, task: SearchTask, query: str) -> Found:
         assert self.web is not None
         web, query = self.web, search_query(query)
+        if self.searches is not None:
+            web = self.searches.before(web, task.request.owner, fresh=task.request.fresh)
 
         async def make() -> tuple[str, Usage]:
             found = await web.search(query, HITS)
-            return FOUND.dump_json(found).decode(), Usage(searches=max(1, found.searches))
+            return FOUND.dump_json(found).decode(), usage_of(found)
 
         key = CallKey.of(task.session_id, "search", Role.RESEARCHER, query, HITS, task_id=task.id, epoch=task.epoch)
-        result = await paid(self.ledger, key, make)
+        result = await paid(self.ledger, key, make, Usage(searches=1))
         found = FOUND.validate_json(result.result)
         hits = await rank_hits(query, found.hits, self.embedder)
         answerability = assess_snippets(query, hits)
-        spent = result.usage.searches
-        return Found(hits=hits, answerability=answerability, notes=found.notes, searches=spent)
+        spent, cached = result.usage.searches, bool(result.usage.reused)
+        return Found(hits=hits, answerability=answerability, notes=found.notes, searches=spent, cached=cached)
 
     # ---- read
 
@@ -188,17 +194,27 @@ class Units:
         if task.offline:
             raise AddressBlocked(hit.location, "this session is offline")
 
-        async def make() -> tuple[str, Usage]:
+        async def fetch() -> Page:
             page = await self.fetcher.fetch(hit.location)
             document = await self.offload(_document, page)
             await self.offload(self.snapshots.put, document)
-            source = _source(document, hit, page.fetched_at)
-            return _Fetch(source=source).model_dump_json(), Usage(fetches=1)
+            return Page(document, page.fetched_at)
+
+        async def make() -> tuple[str, Usage]:
+            page, kept = await self._page(task, fetch)
+            source = _source(page.document, hit, page.fetched_at)
+            return _Fetch(source=source).model_dump_json(), Usage(reused=1) if kept else Usage(fetches=1)
 
         key = CallKey.of(task.session_id, "fetch", Role.RESEARCHER, hit.location, task_id=task.id, epoch=task.epoch)
         result = await paid(self.ledger, key, make)
         source = _Fetch.model_validate_json(result.result).source
         return source, await self.offload(self.snapshots.document, source.id), result.usage
+
+    async def _page(self, task: ReadTask, fetch: Get) -> tuple[Page, bool]:
+        """The page a task is to read, and whether it was read before."""
+        if self.pages is None:
+            return await fetch(), False
+        return await self.pages.get(task.hit.location, task.owner, fetch, fresh=task.fresh)
 
     # ---- draft
 
@@ -274,7 +290,7 @@ def _merge(found: Sequence[Found], notes: tuple[Note, ...]) -> _Result:
         hits=tuple({h.location: h for h in reversed(hits)}.values())[::-1],
         answerability=best.model_copy(update={"missing_terms": nowhere, "nearest": nearest}),
         notes=(*notes, *(n for f in found for n in f.notes)),
-        usage=Usage(searches=sum(f.searches for f in found)),
+        usage=Usage(searches=sum(f.searches for f in found), reused=sum(f.cached for f in found)),
     )
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar
 
 from marg_ray.messages import Message, ReportReady
 from marg_ray.narration import describe
-from marg_ray.records import Analysis, Draft, ReportStatus, Role, Zone
+from marg_ray.records import Analysis, Draft, ReportStatus, Role, Usage, Zone
 from marg_ray.report.assemble import ReportInputs, build_report
 from marg_ray.report.model import TraceEntry, to_json
 from marg_ray.seams import Offload
 from marg_ray.state import ResearchState, status_of, teller_of
 from marg_ray.store.artefacts import Artefacts
-from marg_ray.store.protocol import LogEntry, Store
+from marg_ray.store.protocol import CallRow, LogEntry, Store
 from marg_ray.tasks import FormatTask, Task
 
 
@@ -32,7 +32,8 @@ class Formatter:
         store = await self.open_store()
         await store.fence(task.session_id, task.epoch)  # a coordinator that was replaced leaves nothing behind
         entries = await store.read(task.session_id)
-        inputs = report_inputs(task.state, tuple(entries), self.model_name, datetime.now(UTC))
+        usage = usage_of(await store.calls(task.session_id)) or task.state.usage
+        inputs = report_inputs(task.state, tuple(entries), self.model_name, datetime.now(UTC), usage)
         report = await self.offload(build_report, inputs)
         artefact = await self.offload(self.artefacts.put, to_json(report))
         words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
@@ -46,7 +47,17 @@ class Formatter:
         )
 
 
-def report_inputs(state: ResearchState, entries: tuple[LogEntry, ...], model: str, now: datetime) -> ReportInputs:
+def usage_of(calls: Sequence[CallRow]) -> dict[Role, Usage]:
+    """What the ledger says was spent, by role, with what was lost in calls whose process died."""
+    spent: dict[Role, Usage] = {}
+    for row in calls:
+        spent[row.call.role] = spent.get(row.call.role, Usage()) + row.usage + row.lost
+    return spent
+
+
+def report_inputs(
+    state: ResearchState, entries: tuple[LogEntry, ...], model: str, now: datetime, usage: Mapping[Role, Usage]
+) -> ReportInputs:
     """What the state says, in the form the report is assembled from. A refusal carries no sections' text."""
     assert state.request is not None
     assert state.plan is not None
@@ -71,7 +82,7 @@ def report_inputs(state: ResearchState, entries: tuple[LogEntry, ...], model: st
         reviews=state.reviews,
         verdict=verdict_text(state, status),
         answerability=state.answerability,
-        usage_by_role=state.usage,
+        usage_by_role=dict(usage),
         wall_seconds=(now - started).total_seconds(),
         iterations=state.iteration,
         notes=state.notes,
@@ -92,7 +103,8 @@ def verdict_text(state: ResearchState, status: ReportStatus) -> str:
         case ReportStatus.PASSED:
             return "every sentence was checked against the passages it cites"
         case ReportStatus.BUDGET_STOPPED:
-            return "stopped by its budget"
+            why = [n.text for n in state.notes if n.kind == "budget"]
+            return f"stopped by its budget ({why[-1]})" if why else "stopped by its budget"
         case ReportStatus.CANCELLED:
             return "cancelled"
         case ReportStatus.INSUFFICIENT_EVIDENCE:

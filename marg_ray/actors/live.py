@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from marg_ray.decisions import TIME_OUT
 from marg_ray.folding import apply
+from marg_ray.memory.cache import Asked
 from marg_ray.messages import LimitReached, Message, PlanDecided, ReviewDecided, SessionCancelled
 from marg_ray.records import OnTimeout, Record
 from marg_ray.routing import waiting_for
@@ -50,6 +51,7 @@ class Live:
     in_flight: dict[str, tuple[Task, asyncio.Task[None], float]] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     place: asyncio.Task[None] | None = None  # waits for admission; done: the session may run
+    asked: Asked | None = None  # as the query cache knows it; None: begun elsewhere, or before a restart
     alarm: asyncio.TimerHandle | None = None
     worked: float = 0.0  # seconds of work up to `since`
     since: datetime | None = None  # the session works since then, here

@@ -23,11 +23,11 @@ from marg_ray.actors.deploy.handles import (
 )
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
-from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
+from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead, Steered
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import CallKey, Vectors
 from marg_ray.settings import Settings
-from marg_ray.store.protocol import Store
+from marg_ray.store.protocol import CacheRow, Store
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ class _Actor:
 class EmbedderActor(_Actor):
     """One model for all sessions; it loads while the first session is planned."""
 
-    async def __init__(self) -> None:  # type: ignore[misc]
+    async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]
+        from marg_ray.memory.vectors import VectorFile
         from marg_ray.models.embeddings import MiniLM
 
-        self._model = MiniLM()
+        path, ttl_s = settings.home / "vectors.db", settings.cache.embedding_s
+        self._model = MiniLM(kept=VectorFile(path, model=MiniLM.name, ttl_s=ttl_s) if ttl_s else None)
         self._warming = asyncio.ensure_future(self._model.warm())
 
     async def embed(self, texts: list[str]) -> Vectors:
@@ -63,6 +65,12 @@ class LedgerActor(_Actor, LedgerBook):
         await super().end(call, result, usage)
         if usage.throttled:
             await self._admission.pressure(usage.throttled)
+
+    async def cache_get(self, space: str, key: str) -> CacheRow | None:
+        return await self._store.cache_get(space, key)
+
+    async def cache_put(self, space: str, key: str, value: str, ttl_s: float) -> None:
+        await self._store.cache_put(space, key, value, ttl_s)
 
 
 class WorkerActor(_Actor):
@@ -115,14 +123,19 @@ class _OwnDesk:
 class CoordinatorActor(_Actor, Coordinator):
     """Every coordinator has a desk; the one of the first that lives is used."""
 
-    async def __init__(self, settings: Settings, holder: str, shard: int) -> None:  # type: ignore[misc]
-        runtime = settings.runtime
+    async def __init__(  # type: ignore[misc]
+        self, settings: Settings, choice: Choice, holder: str, shard: int
+    ) -> None:
+        from marg_ray.memory.cache import QueryCache
+
+        runtime, store = settings.runtime, await _store(settings)
         restarted = ray.get_runtime_context().was_current_actor_reconstructed
         self._desk = Desk(settings.admission, restarted=restarted or shard > 0)
         own = _OwnDesk(self._desk)
         super().__init__(
-            await _store(settings),
+            store,
             RayDispatch(),
+            cache=QueryCache(store, settings, model=f"{choice.spec_strong} {choice.spec_fast}"),
             holder=holder,
             shard=shard,
             admission=own if shard == 0 else RayAdmission(runtime.coordinators),
@@ -136,6 +149,12 @@ class CoordinatorActor(_Actor, Coordinator):
             watchdog = Watchdog([*(f"agent:{role}" for role in AGENTS), "embedder", "ledger", *workers])
             self._watching.append(asyncio.ensure_future(watchdog.watch()))
         await self.recover()
+
+    async def steer(self, session_id: str, steered: Steered) -> str:
+        status = await super().steer(session_id, steered)
+        if steered.action == "raise":
+            await RayLedger().refresh(session_id)
+        return status
 
     async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
         await self._desk.enter(session_id, owner, priority)
@@ -160,4 +179,7 @@ async def _store(settings: Settings) -> Store:
 
 
 def _assembly(settings: Settings, choice: Choice) -> Assembly:
-    return Assembly(settings=settings, choice=choice, embedder=RayEmbedder(), ledger=RayLedger(), offload=ray_offload)
+    ledger = RayLedger()
+    return Assembly(
+        settings=settings, choice=choice, embedder=RayEmbedder(), ledger=ledger, offload=ray_offload, caches=ledger
+    )

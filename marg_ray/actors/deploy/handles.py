@@ -15,7 +15,7 @@ from marg_ray.errors import RuntimeUnavailable
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import Begun, CallKey, Vectors
-from marg_ray.store.protocol import CallRow
+from marg_ray.store.protocol import CacheRow, CallRow
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
 
 log = logging.getLogger(__name__)
@@ -110,9 +110,20 @@ class RayLedger:
     async def failed(self, call: CallKey) -> None:
         await self._actor.call("failed", call)
 
+    async def refresh(self, session_id: str) -> None:
+        """Its limits were raised: look at once, for those who wait."""
+        await self._actor.call("refresh", session_id)
+
     async def calls(self, session_id: str) -> list[CallRow]:
         rows: list[CallRow] = await self._actor.call("calls", session_id)
         return rows
+
+    async def cache_get(self, space: str, key: str) -> CacheRow | None:
+        row: CacheRow | None = await self._actor.call("cache_get", space, key)
+        return row
+
+    async def cache_put(self, space: str, key: str, value: str, ttl_s: float) -> None:
+        await self._actor.call("cache_put", space, key, value, ttl_s)
 
 
 class RayAdmission:

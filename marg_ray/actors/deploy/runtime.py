@@ -26,6 +26,7 @@ from marg_ray.settings import Settings
 from marg_ray.store.protocol import CallRow, SessionRow
 
 if TYPE_CHECKING:
+    from marg_ray.memory.cache import KeptReport
     from marg_ray.models.select import Choice
 
 RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
@@ -99,6 +100,11 @@ class Control:
                 return progress
             except TimeoutError:
                 await self._start_again(session_id)
+
+    async def known(self, request: Request) -> KeptReport | None:
+        """The report that the same request has had already."""
+        kept: KeptReport | None = await self._coordinators[0].call("known", request)
+        return kept
 
     async def sessions(self, limit: int = 100) -> list[SessionRow]:
         rows: list[SessionRow] = await self._coordinators[0].call("sessions", limit)
@@ -202,14 +208,15 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> thread
         return False
 
     coordinators = [
-        actor(f"coordinator:{n}", CoordinatorActor, settings, holder, n) for n in range(settings.runtime.coordinators)
+        actor(f"coordinator:{n}", CoordinatorActor, settings, choice, holder, n)
+        for n in range(settings.runtime.coordinators)
     ]
     agents(Role.RESEARCHER)
 
     def later() -> None:
         if not done(coordinators[0].ping.remote()):
             return
-        embedder = actor("embedder", EmbedderActor)
+        embedder = actor("embedder", EmbedderActor, settings)
         actor("worker:0", WorkerActor, settings, choice)
         actor("ledger", LedgerActor, settings)
         agents(Role.PLANNER)
