@@ -123,9 +123,14 @@ async def run_ours(args: argparse.Namespace) -> None:
     from marg_ray.sources.queries import search_query
 
     search = {"engines": ("searxng",), "searxng_url": args.search_url, "per_minute": 1_000_000}
-    settings = load(
-        home=args.home, model=f"{args.model_url}:simulated", search=search, models={"concurrency": 4000}
-    )  # limits that the baseline does not have are lifted
+    settings = load(  # limits that the baseline does not have are lifted, and what is kept of answers is not used
+        home=args.home,
+        model=f"{args.model_url}:simulated",
+        search=search,
+        models={"concurrency": 4000},
+        admission={"sessions": 1000},
+        cache={"report_s": 0, "search_s": 0},
+    )
     async with Marg(settings) as marg:
         await marg.index([str(args.docs)])
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SECTIONS = ("Background", "Present state", "Figures and costs", "Effects", "Risks and limits")
-ANGLES = ("overview", "examples", "evidence")
 WORDS = 400  # of a section: what a standard report of five equal sections gives each
 READS = 8  # documents that are read for a section
 
-_FRAMES = ("What is known about the {} of {}?", "What do the sources say on the {} of {}?")
+_FRAMES = {  # with what each sub-query looks for
+    "What is known about the {} of {}?": ("overview", "examples", "evidence"),
+    "What do the sources say on the {} of {}?": ("summary", "cases", "studies"),
+}
 _ASPECTS = ("environmental effects", "costs", "energy output", "history", "construction", "operation", "turbines")
 _THINGS = (
     "tidal barrages",
@@ -24,19 +26,20 @@ _THINGS = (
 
 @dataclass(frozen=True)
 class Case:
-    """One question. No two cases share a question or a sub-query with another of the same frame."""
+    """One question. No two cases share a question or a sub-query."""
 
     question: str
     topic: str
+    angles: tuple[str, ...]
 
     def queries(self, section: str) -> tuple[str, ...]:
         """The sub-queries of a section."""
-        return tuple(f"{self.topic} {section.lower()} {angle}" for angle in ANGLES)
+        return tuple(f"{self.topic} {section.lower()} {angle}" for angle in self.angles)
 
 
 CASES = tuple(
-    Case(frame.format(aspect, thing), f"{thing.removeprefix('the ')} {aspect}")
-    for frame in _FRAMES
+    Case(frame.format(aspect, thing), f"{thing.removeprefix('the ')} {aspect}", angles)
+    for frame, angles in _FRAMES.items()
     for aspect in _ASPECTS
     for thing in _THINGS
 )
