@@ -26,6 +26,7 @@ from marg_ray.errors import (
     SessionMoved,
     SessionNotFound,
     StaleEpoch,
+    StoreUnavailable,
     TooBusy,
 )
 from marg_ray.errors import SessionCancelled as SessionAway
@@ -142,12 +143,13 @@ class Coordinator:
             session_id, first = await self._store.claim_key(request.owner, key, body, session_id)
             if first != body:
                 raise KeyReused(session_id)
+        place = await self._enter(session_id, request) if session_id not in self._live else None
         await self._store.create(session_id, owner=request.owner, question=request.question)
         live = await self._open(session_id, take=True)
         if live.state.request is None:
+            live.place = live.place or place
             if self._cache is not None:
                 live.asked = await self._cache.ask(request)
-            await self._enter(session_id, live, request)
             now = datetime.now(UTC).isoformat()
             start = SessionStarted(
                 task_id=f"{session_id}/start", session_id=session_id, request=request, started_at=now
@@ -372,41 +374,37 @@ class Coordinator:
 
     # ---- inside: admission and the clock
 
-    async def _enter(self, session_id: str, live: Live, request: Request) -> None:
+    async def _enter(self, session_id: str, request: Request) -> asyncio.Task[None] | None:
         """Take a place in the queue before the session is begun.
 
         Raises:
             TooBusy: there is none.
         """
         if self._admission is None:
-            return
-        self._queue(session_id, live, request)
-        assert live.place is not None
+            return None
+        place = asyncio.create_task(self._admitted(session_id, request, begun=False))
         if await self._admission.position(session_id) is None:
-            await asyncio.wait({live.place}, timeout=1.0)
-            if live.place.done() and isinstance(error := live.place.exception(), TooBusy):
-                self._drop(session_id)
+            await asyncio.wait({place}, timeout=1.0)
+            if place.done() and isinstance(error := place.exception(), TooBusy):
                 raise error
+        return place
 
-    def _queue(self, session_id: str, live: Live, request: Request) -> None:
-        live.place = asyncio.create_task(self._admitted(session_id, live, request))
-
-    async def _admitted(self, session_id: str, live: Live, request: Request) -> None:
+    async def _admitted(self, session_id: str, request: Request, *, begun: bool) -> None:
+        """Wait until the session may run, and let it."""
         assert self._admission is not None
         while True:
             try:
                 await self._admission.enter(session_id, request.owner, request.priority)
                 break
             except TooBusy as exc:
-                if live.state.request is None:  # not begun yet: whoever asks is told
+                if not begun:  # whoever asks is told
                     raise
                 await asyncio.sleep(exc.retry_after_s)
-            except SessionAway:  # it left the queue: paused, or over
-                return
-            except RuntimeUnavailable:
+            except (SessionAway, RuntimeUnavailable):
                 await asyncio.sleep(PAUSE_S)
-        live.announce()
-        if live.state.request is not None:
+        live = self._live.get(session_id)
+        if live is not None and live.state.request is not None:
+            live.announce()
             self._later(self._go_on(live))
 
     def _may_run(self, live: Live) -> bool:
@@ -414,7 +412,8 @@ class Coordinator:
         if self._admission is None or live.state.request is None:
             return True
         if live.place is None:
-            self._queue(live.state.session_id, live, live.state.request)
+            entering = self._admitted(live.state.session_id, live.state.request, begun=True)
+            live.place = asyncio.create_task(entering)
         assert live.place is not None
         return live.place.done()
 
@@ -490,7 +489,7 @@ class Coordinator:
                 if silent >= HANDED_OUT:
                     return failure(task, TimeoutError(f"no answer within {self._lease_s:g} s, {HANDED_OUT} times"))
                 log.warning("no answer to %s within %g s: handed out again", task.id, self._lease_s)
-            except RuntimeUnavailable as exc:  # whoever had it died
+            except (RuntimeUnavailable, StoreUnavailable) as exc:  # whoever had it died, or the store is away
                 died += 1
                 if died >= DIED_TIMES:
                     return failure(task, exc)
