@@ -188,7 +188,7 @@ class Watch:
             else:
                 await self.control.decide(self.session_id, decision)
         except Elsewhere:
-            terminal.print("it was decided meanwhile:", style="yellow", highlight=False)
+            terminal.print("meanwhile, from elsewhere:", style="yellow", highlight=False)
         except (DecisionConflict, UsageError) as exc:
             typer.echo(f"marg: {exc}", err=True)
         except (KeyboardInterrupt, asyncio.CancelledError, EOFError):

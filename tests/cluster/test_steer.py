@@ -117,7 +117,7 @@ async def test_a_session_in_a_terminal_is_steered_decided_and_cancelled_from_ano
 
     code, out, err = await commands.run("decide", row["id"], "approve", "--by", "ada")
     assert code == 0, err
-    seen = await reviewed.shows("decided meanwhile", seen)
+    seen = await reviewed.shows("meanwhile, from elsewhere", seen)
     seen = await reviewed.shows("approve / reject / extend / cancel", seen)
     code, _, err = await commands.run("decide", row["id"], "approve", "--on", "7")
     assert code == 2
