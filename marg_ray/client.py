@@ -18,9 +18,18 @@ from marg_ray.errors import (
     SessionHalted,
     UsageError,
 )
-from marg_ray.folding import apply
+from marg_ray.folding import apply, replay
 from marg_ray.messages import Message
-from marg_ray.records import Depth, OutlineEntry, ReportStatus, Request, RequestClass, SourceChoice
+from marg_ray.records import (
+    Depth,
+    Limits,
+    OutlineEntry,
+    Priority,
+    ReportStatus,
+    Request,
+    RequestClass,
+    SourceChoice,
+)
 from marg_ray.settings import Settings, load
 from marg_ray.state import ResearchState
 
@@ -69,6 +78,12 @@ def make_request(
         return Request(question=clean_question(question), depth=Depth(depth), sources=sources, **fields)
     except ValueError as exc:
         raise UsageError(f"the request is not valid: {exc}") from None
+
+
+def default_limits(settings: Settings) -> Limits:
+    """What a session may spend that names no limits of its own."""
+    budget = settings.budget
+    return Limits(**{name: value for name, value in budget if value is not None})
 
 
 class Marg:
@@ -130,9 +145,15 @@ class Marg:
         language: str | None = None,
         strict: bool = False,
         fresh: bool = False,
+        limits: Limits | None = None,
+        priority: Priority | str = Priority.INTERACTIVE,
+        owner: str = "local",
         on_step: Callable[[Step], None] | None = None,
     ) -> Report:
-        """Research `question` and return the report.
+        """Research `question` and return the report; at once, if the same was asked before and nothing has changed.
+
+        `fresh` asks anew. `limits` bound what it may spend (default: the settings' budget). `on_step` is told of
+        every step.
 
         Raises:
             UsageError: the request cannot be carried out.
@@ -153,18 +174,40 @@ class Marg:
             language=language,
             strict=strict,
             fresh=fresh,
+            limits=limits or default_limits(self.settings),
+            priority=Priority(priority),
+            owner=owner,
         )
         kept = await self.known(request)
         if kept is not None:
             return kept
         session_id = new_session_id()
+        if on_step is None:
+            return self.report(await self._quietly(session_id, request), session_id)
         last: Step | None = None
         async for step in self.run(session_id, request):
             last = step
-            if on_step is not None:
-                on_step(step)
+            on_step(step)
         assert last is not None
         return self.report(last.state, session_id)
+
+    async def _quietly(self, session_id: str, request: Request) -> ResearchState:
+        """Run a session without watching it; returns the state it ends in."""
+        await self.runtime.submit(session_id, request)
+        ending = asyncio.ensure_future(self.runtime.ended(session_id))
+        indexing = asyncio.ensure_future(self.index(request.sources.folders))
+        try:
+            await asyncio.wait({ending, indexing}, return_when=asyncio.FIRST_EXCEPTION)
+            if indexing.done() and (error := indexing.exception()) is not None:
+                await self.runtime.cancel(session_id)
+                raise error
+            await ending
+        finally:
+            for work in (ending, indexing):
+                work.cancel()
+            await asyncio.gather(ending, indexing, return_exceptions=True)
+        progress = await self.runtime.progress(session_id, 0, wait_s=0.0)
+        return replay(e.message for e in progress.entries)
 
     async def known(self, request: Request) -> Report | None:
         """The report that the same question, settings and sources have had already."""

@@ -16,12 +16,12 @@ from marg_ray.records import (
     Limits,
     Note,
     Plan,
-    Record,
     ReportStatus,
     Request,
     Review,
     Role,
     Section,
+    Sent,
     Source,
     Usage,
 )
@@ -30,7 +30,7 @@ SCOUT = "scout"  # the section id of the first look at the sources, before there
 SUMMARY = "summary"  # the section id of the executive summary
 
 
-class _Message(Record):
+class _Message(Sent):
     task_id: str  # the task this answers; a second answer to it is dropped
     usage: Usage = Usage()
     notes: tuple[Note, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from marg_ray.messages import SCOUT, SUMMARY
-from marg_ray.records import Depth, Draft, Evidence, GateMode, RequestClass, Role, Source, Zone
+from marg_ray.records import Depth, Draft, Evidence, GateMode, RequestClass, Source, Zone
 from marg_ray.state import ResearchState, SectionState, Stop, slot_of, status_of
 from marg_ray.tasks import (
     AnalyseTask,
@@ -295,8 +295,7 @@ def _format(state: ResearchState) -> FormatTask:
     return FormatTask(
         id=f"{state.session_id}/format/{state.format_failures}",
         session_id=state.session_id,
-        role=Role.FORMATTER,
-        state=state,
+        status=status_of(state),
     )
 
 

@@ -13,16 +13,17 @@ from marg_ray.records import (
     Hit,
     Plan,
     Record,
+    ReportStatus,
     Request,
     RequestClass,
     Role,
     Section,
+    Sent,
     Source,
 )
-from marg_ray.state import ResearchState
 
 
-class _Task(Record):
+class _Task(Sent):
     id: str  # derives from the state: the same work has the same id
     session_id: str
     role: Role
@@ -142,9 +143,11 @@ class SummariseTask(_Task):
 
 
 class FormatTask(_Task):
+    """The formatter reads the log itself: a session's whole state is a lot to send."""
+
     kind: Literal["format"] = "format"
     role: Role = Role.FORMATTER
-    state: ResearchState
+    status: ReportStatus
 
 
 Task: TypeAlias = (

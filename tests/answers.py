@@ -46,7 +46,7 @@ from marg_ray.records import (
     Zone,
     evidence_id,
 )
-from marg_ray.state import ResearchState, status_of
+from marg_ray.state import ResearchState
 from marg_ray.tasks import (
     AnalyseTask,
     DraftTask,
@@ -114,7 +114,7 @@ def answer(task: Task, chance: Random, *, failing: float = 0.0) -> Message:
         case ReviewTask():
             return ReviewDone(task_id=task.id, review=_review(task, chance))
         case FormatTask():
-            return ReportReady(task_id=task.id, artefact="0" * 64, status=status_of(task.state))
+            return ReportReady(task_id=task.id, artefact="0" * 64, status=task.status)
 
 
 def _plan(chance: Random) -> Plan:

@@ -125,13 +125,13 @@ class World:
             offload=in_thread,
         )
         agents: list[Agent] = [
-            Planner(model=model, offload=in_thread),
+            Planner(model=model, light=in_thread),
             Researcher(workers=units),
-            Synthesizer(workers=units, model=model, offload=in_thread),
+            Synthesizer(workers=units, model=model, light=in_thread),
             Analyst(model=model, offload=in_thread),
-            Critic(model=model, embedder=embedder, offload=in_thread),
+            Critic(model=model, embedder=embedder, light=in_thread),
             Formatter(
-                artefacts=self.artefacts, open_store=self._open_store, model_name=self.model.name, offload=in_thread
+                artefacts=self.artefacts, open_store=self._open_store, model_name=self.model.name, light=in_thread
             ),
         ]
         return {agent.role: agent for agent in agents}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from marg_ray.records import Role
-from marg_ray.seams import Embedder, Ledger, Offload
+from marg_ray.seams import Embedder, Ledger, Offload, in_thread
 from marg_ray.settings import Settings
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Assembly:
     choice: Choice
     embedder: Embedder
     ledger: Ledger
-    offload: Offload
+    offload: Offload  # for CPU work of tens of milliseconds and more
+    light: Offload = in_thread  # for less than that: a hop to another process would cost more than the work
     caches: CacheStore | None = None
 
     @property
@@ -119,7 +120,7 @@ class Assembly:
             engines = " ".join((*s.search.engines, s.search.searxng_url))
             kept["searches"] = KeptSearches(Space(self.caches, "search", s.cache.search_s), engines)
             pages = Space(self.caches, "page", s.cache.page_s)
-            kept["pages"] = CachedPages(pages, snapshots, self.offload)
+            kept["pages"] = CachedPages(pages, snapshots, self.light)
         return Units(
             model=self.model,
             embedder=self.embedder,
@@ -129,6 +130,7 @@ class Assembly:
             web=build_web_search(s.search),
             fetcher=GuardedFetcher(s.fetch),
             offload=self.offload,
+            light=self.light,
             **kept,
         )
 
@@ -138,7 +140,7 @@ class Assembly:
             case Role.PLANNER:
                 from marg_ray.actors.planner import Planner
 
-                return Planner(model=self.model, offload=self.offload)
+                return Planner(model=self.model, light=self.light)
             case Role.RESEARCHER:
                 from marg_ray.actors.researcher import Researcher
 
@@ -146,7 +148,7 @@ class Assembly:
             case Role.SYNTHESIZER:
                 from marg_ray.actors.synthesizer import Synthesizer
 
-                return Synthesizer(workers=workers, model=self.model, offload=self.offload)
+                return Synthesizer(workers=workers, model=self.model, light=self.light)
             case Role.ANALYST:
                 from marg_ray.actors.analyst import Analyst
 
@@ -154,7 +156,7 @@ class Assembly:
             case Role.CRITIC:
                 from marg_ray.actors.critic import Critic
 
-                return Critic(model=self.model, embedder=self.embedder, offload=self.offload)
+                return Critic(model=self.model, embedder=self.embedder, light=self.light)
             case Role.FORMATTER:
                 from marg_ray.actors.formatter import Formatter
 
@@ -162,7 +164,7 @@ class Assembly:
                     artefacts=self.places.artefacts,
                     open_store=open_store,
                     model_name=model_name(self.choice),
-                    offload=self.offload,
+                    light=self.light,
                 )
             case Role.ASSISTANT:
                 raise ValueError("the assistant answers chats, not research tasks")

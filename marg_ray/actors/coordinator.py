@@ -55,6 +55,8 @@ DIED_TIMES = 30  # how often a task is handed out whose agent or worker died
 PAUSE_S = 2.0  # at most, before such a task is handed out again
 KEPT_WITHIN_S = 1.0  # a finished report, for the next who asks; its folders may be slow to look through
 STORE_AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between tries to take a session up whose store did not answer
+TOGETHER_S = 0.1  # entries that come so close are told to a watcher together
+CACHE_EVERY_S = 3600.0  # what is too old is dropped from the caches
 SETTLED = frozenset({"passed", "quality_warning", "insufficient_evidence", "budget_stopped", "cancelled"})
 
 
@@ -93,8 +95,12 @@ class Coordinator:
 
     async def watch(self) -> None:
         """Give signs of life, keep the places of the sessions that run, and look after the other coordinators."""
+        swept = time.monotonic()
         while True:
             with contextlib.suppress(Exception):  # a store or desk that is away for a moment
+                if time.monotonic() - swept > CACHE_EVERY_S:
+                    swept = time.monotonic()
+                    await self._store.cache_drop()
                 await self._store.beat(self._holder, self._shard)
                 if self._admission is not None:
                     await self._admission.renew({sid: live.owner for sid, live in self._live.items() if _runs(live)})
@@ -234,6 +240,8 @@ class Coordinator:
         if live.seq <= after and not live.state.over:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), wait_s)
+                if not live.state.over:  # what comes close together is told together
+                    await asyncio.sleep(min(TOGETHER_S, wait_s))
         now = time.monotonic()
         queued = live.place is not None and not live.place.done() and self._admission is not None
         position = await self._admission.position(session_id) if queued and self._admission else 0
@@ -248,6 +256,15 @@ class Coordinator:
             halt=f"{live.state.halt.error}: {live.state.halt.detail}" if live.state.halt else "",
             position=position or 0,
         )
+
+    async def ended(self, session_id: str, wait_s: float = 10.0) -> str:
+        """The session's status, as soon as it is not "running" any more or `wait_s` seconds have passed."""
+        live = await self._open(session_id)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                while status_word(live.state) == "running" and self._live.get(session_id) is live:
+                    await live.changed.wait()
+        return status_word(live.state)
 
     async def state(self, session_id: str) -> ResearchState:
         """The canonical state, for tests and tools."""

@@ -22,7 +22,7 @@ from marg_ray.tasks import GroundTask, Judged, ReviewTask, Task
 class Critic:
     model: ModelClient
     embedder: Embedder | None
-    offload: Offload
+    light: Offload  # for work of milliseconds
     role: ClassVar[Role] = Role.CRITIC
 
     async def handle(self, task: Task) -> Message:
@@ -33,7 +33,7 @@ class Critic:
 
     async def _ground(self, task: GroundTask) -> DraftGrounded:
         grounding = await verify_draft(
-            task.draft, task.evidence, titles=task.titles, embedder=self.embedder, offload=self.offload
+            task.draft, task.evidence, titles=task.titles, embedder=self.embedder, offload=self.light
         )
         return DraftGrounded(task_id=task.id, grounding=grounding)
 

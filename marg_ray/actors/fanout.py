@@ -35,7 +35,7 @@ from marg_ray.records import (
     Zone,
     evidence_id,
 )
-from marg_ray.seams import CallKey, Embedder, Ledger, Offload, paid
+from marg_ray.seams import CallKey, Embedder, Ledger, Offload, in_thread, paid
 from marg_ray.sources.answerability import assess_snippets
 from marg_ray.sources.parse import parse
 from marg_ray.sources.protocol import Fetched, Fetcher, Found, Searcher
@@ -75,7 +75,8 @@ class Units:
     shelves: Shelves
     web: Searcher | None
     fetcher: Fetcher
-    offload: Offload
+    offload: Offload  # for whole documents: parsing
+    light: Offload = in_thread  # for work of milliseconds
     searches: KeptSearches | None = None
     pages: CachedPages | None = None
     words: int = field(default=WINDOW_WORDS)
@@ -160,7 +161,7 @@ class Units:
                 task_id=task.id, section=task.section, location=task.hit.location, status="unavailable", reason=str(exc)
             )
         asked = (task.title, *task.queries)
-        spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words, offload=self.offload)
+        spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words, offload=self.light)
         ask = ExtractClaims(
             question=task.question,
             section_title=task.title,
@@ -174,7 +175,7 @@ class Units:
         if ask.passages:
             reply = await self.model.run(ask, _call(task))
             claims, usage, notes = reply.output.claims, usage + reply.usage, reply.notes
-        evidence = await self.offload(_ground_claims, claims, document, source, task.hit.relevance, ask.max_claims)
+        evidence = await self.light(_ground_claims, claims, document, source, task.hit.relevance, ask.max_claims)
         return SourceRead(
             task_id=task.id,
             section=task.section,
@@ -189,7 +190,7 @@ class Units:
     async def _open(self, task: ReadTask) -> tuple[Source, Document, Usage]:
         hit = task.hit
         if hit.source_id:  # its text is frozen already
-            document = await self.offload(self.snapshots.document, hit.source_id)
+            document = await self.light(self.snapshots.document, hit.source_id)
             return _source(document, hit, datetime.now(UTC)), document, Usage()
         if task.offline:
             raise AddressBlocked(hit.location, "this session is offline")
@@ -197,7 +198,7 @@ class Units:
         async def fetch() -> Page:
             page = await self.fetcher.fetch(hit.location)
             document = await self.offload(_document, page)
-            await self.offload(self.snapshots.put, document)
+            await self.light(self.snapshots.put, document)
             return Page(document, page.fetched_at)
 
         async def make() -> tuple[str, Usage]:
@@ -208,7 +209,7 @@ class Units:
         key = CallKey.of(task.session_id, "fetch", Role.RESEARCHER, hit.location, task_id=task.id, epoch=task.epoch)
         result = await paid(self.ledger, key, make)
         source = _Fetch.model_validate_json(result.result).source
-        return source, await self.offload(self.snapshots.document, source.id), result.usage
+        return source, await self.light(self.snapshots.document, source.id), result.usage
 
     async def _page(self, task: ReadTask, fetch: Get) -> tuple[Page, bool]:
         """The page a task is to read, and whether it was read before."""
@@ -236,7 +237,7 @@ class Units:
             previous=render_draft(task.previous, shown) if task.previous and task.feedback else "",
         )
         reply = await self.model.run(ask, _call(task))
-        draft = await self.offload(
+        draft = await self.light(
             parse_draft,
             reply.output.markdown,
             {n: e for n, e in numbers.items() if n not in reply.left_out},

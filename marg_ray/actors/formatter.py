@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from marg_ray.folding import replay
 from marg_ray.messages import Message, ReportReady
 from marg_ray.narration import describe
 from marg_ray.records import Analysis, Draft, ReportStatus, Role, Usage, Zone
@@ -24,7 +25,7 @@ class Formatter:
     artefacts: Artefacts
     open_store: Callable[[], Awaitable[Store]]
     model_name: str
-    offload: Offload
+    light: Offload
     role: ClassVar[Role] = Role.FORMATTER
 
     async def handle(self, task: Task) -> Message:
@@ -32,10 +33,11 @@ class Formatter:
         store = await self.open_store()
         await store.fence(task.session_id, task.epoch)  # a coordinator that was replaced leaves nothing behind
         entries = await store.read(task.session_id)
-        usage = usage_of(await store.calls(task.session_id)) or task.state.usage
-        inputs = report_inputs(task.state, tuple(entries), self.model_name, datetime.now(UTC), usage)
-        report = await self.offload(build_report, inputs)
-        artefact = await self.offload(self.artefacts.put, to_json(report))
+        state = await self.light(replay, [e.message for e in entries])
+        usage = usage_of(await store.calls(task.session_id)) or state.usage
+        inputs = report_inputs(state, tuple(entries), self.model_name, datetime.now(UTC), usage)
+        report = await self.light(build_report, inputs)
+        artefact = await self.light(self.artefacts.put, to_json(report))
         words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
         refused = report.status is ReportStatus.INSUFFICIENT_EVIDENCE
         return ReportReady(

@@ -10,7 +10,7 @@ from marg_ray.decisions import TIME_OUT
 from marg_ray.folding import apply
 from marg_ray.memory.cache import Asked
 from marg_ray.messages import LimitReached, Message, PlanDecided, ReviewDecided, SessionCancelled
-from marg_ray.records import OnTimeout, Record
+from marg_ray.records import OnTimeout, Record, Sent
 from marg_ray.routing import waiting_for
 from marg_ray.state import ResearchState, Stop
 from marg_ray.store.protocol import LogEntry
@@ -28,7 +28,7 @@ class Running(Record):
     since: float  # seconds
 
 
-class Progress(Record):
+class Progress(Sent):
     """What a watcher gets: new log entries, and who works on what."""
 
     entries: tuple[LogEntry, ...]

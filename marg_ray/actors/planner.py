@@ -24,13 +24,13 @@ NEEDS_TEXT = frozenset({RequestClass.ANALYZE_PROVIDED, RequestClass.WRITE_ONLY})
 @dataclass(frozen=True, kw_only=True)
 class Planner:
     model: ModelClient
-    offload: Offload
+    light: Offload  # for work of milliseconds
     role: ClassVar[Role] = Role.PLANNER
 
     async def handle(self, task: Task) -> Message:
         assert isinstance(task, PlanTask)
         request = task.request
-        spoken: str = await self.offload(detect, request.question)
+        spoken: str = await self.light(detect, request.question)
         language = request.language or spoken
         limit = SECTIONS[request.depth] if task.answerability.zone is not Zone.NEAREST else NEAREST_SECTIONS
         ask = MakePlan(

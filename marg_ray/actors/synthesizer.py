@@ -21,7 +21,7 @@ USABLE = (Verdict.SUPPORTED, Verdict.PARTIAL, Verdict.NOT_CHECKED, None)
 class Synthesizer:
     workers: Workers
     model: ModelClient
-    offload: Offload
+    light: Offload  # for work of milliseconds
     role: ClassVar[Role] = Role.SYNTHESIZER
 
     async def handle(self, task: Task) -> Message:
@@ -42,7 +42,7 @@ class Synthesizer:
         reply = await self.model.run(
             ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch, section=SUMMARY)
         )
-        draft = await self.offload(
+        draft = await self.light(
             parse_draft,
             reply.output.markdown,
             {n: e for e, (n,) in numbers.items()},

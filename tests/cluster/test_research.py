@@ -79,7 +79,7 @@ async def test_a_missing_folder_is_said_before_anything_starts(marg: Marg) -> No
 
 @pytest.mark.parametrize(
     "victim",
-    ["coordinator:0", "ledger", "worker:0", "worker:1", "agent:researcher", "agent:critic", "agent:synthesizer"],
+    ["coordinator:0", "ledger", "worker:0", "worker:1", "agent:planner", "agent:critic", "agent:synthesizer"],
 )
 async def test_a_killed_actor_does_not_lose_the_run(marg: Marg, victim: str) -> None:
     session_id = new_session_id()

@@ -74,7 +74,7 @@ class LedgerActor(_Actor, LedgerBook):
 
 
 class WorkerActor(_Actor):
-    """Searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
+    """One of the pool that searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
 
     async def __init__(self, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
         self._units = _assembly(settings, choice).units()
@@ -134,7 +134,7 @@ class CoordinatorActor(_Actor, Coordinator):
         own = _OwnDesk(self._desk)
         super().__init__(
             store,
-            RayDispatch(),
+            RayDispatch(runtime.workers),
             cache=QueryCache(store, settings, model=f"{choice.spec_strong} {choice.spec_fast}"),
             holder=holder,
             shard=shard,

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 APPEARS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.05  # how long an actor is waited for that was to be created
 PROBE_EVERY_S, SILENT_PROBES = 10.0, 4  # an actor that does not answer so often hangs, and is started again
-AGENTS = (Role.RESEARCHER, Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
+AGENTS = (Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
 
 
 class Gone(RuntimeUnavailable):
@@ -131,7 +131,6 @@ class RayAdmission:
 
     def __init__(self, coordinators: int) -> None:
         self._actors = [Named(f"coordinator:{n}") for n in range(coordinators)]
-        self._at = 0
 
     async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
         await self._ask("enter", session_id, owner, priority)
@@ -150,11 +149,11 @@ class RayAdmission:
         await self._ask("pressure", throttled)
 
     async def _ask(self, method: str, *args: Any) -> Any:
-        for _ in self._actors:
+        for actor in self._actors:
             try:
-                return await self._actors[self._at].call(method, *args)
+                return await actor.call(method, *args)
             except Gone:
-                self._at = (self._at + 1) % len(self._actors)
+                continue
         raise RuntimeUnavailable("", "no coordinator answers")
 
 
@@ -211,12 +210,20 @@ class RayWorkers:
 
 
 class RayDispatch:
-    """Takes a task to the actor of its role."""
+    """Takes a task to the actor of its role. The researcher is the pool; sections are drafted there too."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int) -> None:
         self._agents = {role: Named(f"agent:{role}") for role in AGENTS}
+        self._pool = RayWorkers(workers)
 
     async def __call__(self, task: Task) -> Message:
+        match task:
+            case SearchTask():
+                return await self._pool.search(task)
+            case ReadTask():
+                return await self._pool.read(task)
+            case DraftTask():
+                return await self._pool.draft(task)
         message: Message = await self._agents[task.role].call("handle", task)
         return message
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from marg_ray.models.select import Choice
 
 RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
-CONCURRENCY = 1000  # calls an asynchronous actor has under way
+CONCURRENCY = 10_000  # calls an asynchronous actor has under way
 LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)  # needed after the first search
 SILENT_S = 60.0  # a coordinator that does not answer for so long hangs, and is started again
 
@@ -105,6 +105,13 @@ class Control:
         """The report that the same request has had already."""
         kept: KeptReport | None = await self._coordinators[0].call("known", request)
         return kept
+
+    async def ended(self, session_id: str) -> str:
+        """Wait until there is nothing to wait for: a report, a halt, a decision to be made. Returns the status."""
+        while True:
+            status = str(await self._ask(session_id, "ended", 10.0))
+            if status != "running":
+                return status
 
     async def sessions(self, limit: int = 100) -> list[SessionRow]:
         rows: list[SessionRow] = await self._coordinators[0].call("sessions", limit)
@@ -185,7 +192,7 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> thread
     """Create the actors, or find those that are there; nothing is waited for.
 
     A dozen processes that import their libraries at once would keep each other from the cores. So they start in the
-    order in which a session needs them: coordinator and researcher at once; when the coordinator is up, what a search
+    order in which a session needs them: coordinator and one worker at once; when the coordinator is up, what a search
     needs; when the embedding model has loaded, the rest. The thread that is returned sees to it, until `left` is set.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
@@ -193,8 +200,10 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> thread
     shared = settings.runtime.ray_address
     holder = cluster(shared, namespace) if shared else this_process(address_here(), namespace)
 
+    concurrency = CONCURRENCY + settings.admission.waiting  # who waits at the desk is a call under way
+
     def actor(name: str, cls: type, *args: Any) -> Any:
-        options = {"name": name, "lifetime": "detached", "get_if_exists": True, "max_concurrency": CONCURRENCY}
+        options = {"name": name, "lifetime": "detached", "get_if_exists": True, "max_concurrency": concurrency}
         return ray.remote(cls).options(**options, **RESTARTS).remote(*args)
 
     def agents(*roles: Role) -> None:
@@ -211,13 +220,12 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> thread
         actor(f"coordinator:{n}", CoordinatorActor, settings, choice, holder, n)
         for n in range(settings.runtime.coordinators)
     ]
-    agents(Role.RESEARCHER)
+    actor("worker:0", WorkerActor, settings, choice)
 
     def later() -> None:
         if not done(coordinators[0].ping.remote()):
             return
         embedder = actor("embedder", EmbedderActor, settings)
-        actor("worker:0", WorkerActor, settings, choice)
         actor("ledger", LedgerActor, settings)
         agents(Role.PLANNER)
         if done(embedder.embed.remote(["ready"])):
