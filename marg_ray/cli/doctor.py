@@ -71,6 +71,7 @@ def _home(settings: Settings) -> Finding:
 async def _store(settings: Settings) -> list[Finding]:
     """Where sessions are kept, whether it answers, and what is in its cache. A file that is missing is not made."""
     from marg_ray.actors.assembly import Places
+    from marg_ray.cli.words import count
     from marg_ray.errors import MargError
     from marg_ray.store.sql import SqlStore
 
@@ -90,7 +91,7 @@ async def _store(settings: Settings) -> list[Finding]:
         return [Finding("store", False, f"{where}: {exc}; {exc.hint}")]
     cached = "; ".join(f"{c.space} {c.entries:,} ({c.hits:,} hits)" for c in kept)
     return [
-        Finding("store", True, f"{where}, {sessions:,} sessions"),
+        Finding("store", True, f"{where}, {count(sessions, 'session')}"),
         Finding("cache", True, cached or "nothing is kept yet"),
     ]
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,3 +162,22 @@ def test_doctor_says_which_model_and_why(
     findings = {f["name"]: f for f in map(json.loads, capsys.readouterr().out.splitlines())}
     assert "extractive" in findings["model"]["detail"]
     assert findings["home"]["detail"] == str(home)
+
+
+def test_options_are_listed_in_groups(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert marg(monkeypatch, "research", "--help") == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"\n{group}:\n") for group in ("Arguments", "Options", "Decisions", "Limits", "Output")]
+    assert places == sorted(places)
+    assert shown.index("--review") > places[2]
+    assert places[3] < shown.index("--max-usd") < places[4] < shown.index("--out")
+    assert "7 no end yet" in " ".join(shown.split())
+
+
+def test_the_list_of_commands_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, marg_ray.cli; "
+        "print([m for m in ('pydantic', 'rich.live', 'sqlalchemy', 'jinja2', 'numpy', 'ray') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

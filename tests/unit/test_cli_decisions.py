@@ -445,7 +445,7 @@ def test_doctor_shows_store_files_and_cache(
     assert not Places(home).database.exists(), "looking makes nothing"
     make()
     after = findings()
-    assert "1 sessions" in str(after["store"]["detail"])
+    assert "1 session" in str(after["store"]["detail"])
     assert str(home) in str(after["files"]["detail"])
     assert "nothing is kept yet" in str(after["cache"]["detail"])
     monkeypatch.setenv("MARG_STORE__URL", "mysql://root:secret@db/marg")
