@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from marg_ray.actors.holder import is_alive
 from marg_ray.actors.live import Live, Progress, Running, next_alarm, status_word, worked_before
+from marg_ray.actors.metrics import metrics_of
 from marg_ray.actors.owner import Decision, decided, steering
 from marg_ray.actors.protocol import Admission, Dispatch
 from marg_ray.errors import (
@@ -355,6 +356,9 @@ class Coordinator:
         live.state, live.seq = state, entry.seq
         live.entries.append(entry)
         live.mark(entry.at)
+        if state.over:
+            figures = metrics_of(state, live.entries, status_word(state), live.worked)
+            self._later(self._store.put_metrics(session_id, figures.model_dump_json()))
         if isinstance(message, ReportReady):
             await self._keep(live, message)
         live.announce()
@@ -386,8 +390,13 @@ class Coordinator:
     def _later(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.create_task(work)
         self._aside.add(task)
-        task.add_done_callback(self._aside.discard)
+        task.add_done_callback(self._done_aside)
         return task
+
+    def _done_aside(self, task: asyncio.Task[object]) -> None:
+        self._aside.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.warning("work on the side failed", exc_info=task.exception())
 
     # ---- inside: admission and the clock
 
