@@ -112,7 +112,8 @@ def closing_stats(stats: Closing, width: int = 80) -> RenderableType:
     facts.add_row("session", Text(clean(stats.session_id)))
     if stats.model:
         facts.add_row("model", Text(clean(stats.model)))
-    facts.add_row("time", f"{duration(stats.elapsed)}, {count(stats.iterations, 'iteration')}")
+    iterations = f", {count(stats.iterations, 'iteration')}" if stats.iterations else ""
+    facts.add_row("time", duration(stats.elapsed) + iterations)
     if stats.counts:
         facts.add_row("work", Text(" · ".join(f"{v:,} {clean(k)}" for k, v in stats.counts.items())))
     if stats.budget or stats.stopped:

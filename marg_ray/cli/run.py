@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from marg_ray.cli.account import account_of, closing_stats, stopped_by
+from marg_ray.cli.account import Closing, account_of, closing_stats, stopped_by
 from marg_ray.cli.board import board_of, line_of
 from marg_ray.cli.export import Delivered, export
 from marg_ray.cli.timeline import Board, Timeline
 from marg_ray.cli.words import duration
 from marg_ray.client import ENDED, Marg, Step, error_of
 from marg_ray.errors import BudgetExceeded, DecisionConflict, MargError, UsageError
-from marg_ray.folding import apply
+from marg_ray.folding import apply, replay
 from marg_ray.narration import describe
 from marg_ray.records import OnTimeout, ReportStatus, Request
 from marg_ray.routing import waiting_for
@@ -44,7 +44,8 @@ EXIT_CODES = {
     ReportStatus.CANCELLED: 130,
 }
 UNFINISHED = 7  # it waits for a decision, or is paused
-LOOK_S = 0.5  # between looks whether somebody else has decided
+LOOK_S = 5.0  # how long one look for a decision from elsewhere waits
+AGAIN_S = 1.0  # before the next, where it was not answered
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,12 @@ class Watch:
         self.state, self.entries = ResearchState(), list[LogEntry]()
         self.control: Control | None = None
         self.elsewhere = False  # another process works on the session
+        self.kept = False  # it was answered before; nothing was spent now
 
     async def run(self, holder: str) -> int:
         try:
+            if not self.resumed and await self._known():
+                return await self._finish()
             with self.timeline:
                 self.timeline.update(None, Board(running=(("runtime", "starting Ray"),)))
                 steps = await self._begin(holder)
@@ -107,6 +111,19 @@ class Watch:
             with contextlib.suppress(Exception):
                 if self.control is not None:
                     self.control.close()
+
+    async def _known(self) -> bool:
+        """Take the report that the same question has had already, if there is one."""
+        from marg_ray.cli.kept import kept
+
+        self.entries = await kept(self.settings, self.request)
+        if not self.entries:
+            return False
+        self.kept, self.state = True, replay(e.message for e in self.entries)
+        self.session_id = self.state.session_id
+        at = f"{self.entries[-1].at.astimezone():%Y-%m-%d %H:%M}"
+        typer.echo(f"marg: the same was researched at {at}; `--fresh` researches it anew", err=True)
+        return True
 
     async def _begin(self, holder: str) -> AsyncIterator[Step]:
         """Reach the runtime that has the session, or start one; the steps from the first entry."""
@@ -133,7 +150,7 @@ class Watch:
             for entry in progress.entries:
                 state = apply(state, entry.message)
             yield Step(progress=progress, state=state)
-            if progress.status in ENDED and not progress.entries:
+            if progress.status in ENDED:
                 return
 
     # ---- while it runs
@@ -201,13 +218,13 @@ class Watch:
         assert self.control is not None
         while True:
             try:
-                progress = await self.control.progress(self.session_id, len(self.entries), 0.0)
+                progress = await self.control.progress(self.session_id, len(self.entries), LOOK_S)
                 if progress.entries or progress.waiting_for != gate or progress.status != "waiting":
                     return
             except MargError as exc:
                 if not exc.retryable:
                     raise
-            await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(AGAIN_S)
 
     def _until(self) -> str:
         """What happens, and when, if nobody decides."""
@@ -238,6 +255,8 @@ class Watch:
         account = account_of(
             self.state, self.entries, status=status, elapsed=elapsed, model=model, files=delivered.files
         )
+        if self.kept:
+            account = Closing(self.session_id, status, model, elapsed, files=delivered.files)
         self.timeline.finish(closing_stats(account, self.width))
         for failure in delivered.failures:
             typer.echo(f"marg: {failure}", err=True)
@@ -277,6 +296,8 @@ class Watch:
         end: dict[str, object] = {"session": self.session_id, "kind": "end", "status": status}
         if gate := self._gate():
             end["waiting_for"] = gate
+        if self.kept:
+            end["kept"] = True
         if error is not None:
             end["error"] = {"type": error.code, "detail": str(error), "hint": error.hint}
         if delivered.failures:

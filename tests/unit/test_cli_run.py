@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.live import Progress
 from marg_ray.actors.owner import Decision
 from marg_ray.cli.gate import Keyboard
-from marg_ray.cli.run import Output, Watch
+from marg_ray.cli.run import LOOK_S, Output, Watch
 from marg_ray.records import Request
 from marg_ray.settings import load
 from tests.flow import World
@@ -28,15 +27,17 @@ QUESTION = "How much power do tidal stations produce?"
 class Here:
     """The way to a session whose coordinator is in this process."""
 
-    def __init__(self, coordinator: Coordinator, looked: Callable[[Progress], None]) -> None:
-        self._coordinator, self._looked = coordinator, looked
+    def __init__(self, coordinator: Coordinator, asked: asyncio.Event) -> None:
+        self._coordinator, self._asked = coordinator, asked
+        self.deaf = False  # hears of no decision from elsewhere
         self.resume, self.cancel, self.decide = coordinator.resume, coordinator.cancel, coordinator.decide
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
-        progress = await self._coordinator.progress(session_id, after, wait_s)
-        if wait_s == 0:  # the command does not follow, it waits for a decision
-            self._looked(progress)
-        return progress
+        if wait_s == LOOK_S:  # the command does not follow, it waits for a decision
+            self._asked.set()
+            if self.deaf:
+                await asyncio.Event().wait()
+        return await self._coordinator.progress(session_id, after, wait_s)
 
     def close(self) -> None:
         pass
@@ -80,7 +81,6 @@ class Terminal:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MARG_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("marg_ray.cli.run.LOOK_S", 0.01)
     return tmp_path
 
 
@@ -95,12 +95,13 @@ class Command:
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = World(home)
         self.asked = asyncio.Event()  # the command has said that the session waits, and waits
-        self.patch = monkeypatch
+        self.patch, self.deaf = monkeypatch, False
 
     async def run(self, output: Output | None = None, terminal: Terminal | None = None, **fields: object) -> int:
         request = Request.model_validate({"question": QUESTION, "depth": "overview", **fields})
         await self.world.coordinator.submit("S", request)
-        here = Here(self.world.coordinator, lambda p: self.asked.set() if p.waiting_for else None)
+        here = Here(self.world.coordinator, self.asked)
+        here.deaf = self.deaf
         self.patch.setattr("marg_ray.actors.deploy.Control.attach", lambda holder: here)
         watch = Watch(load(), request, output or Output(), "S", resumed=True)
         watch.terminal = terminal.console if terminal else None
@@ -243,9 +244,9 @@ async def test_somebody_else_decides_while_it_is_asked_here(
 
 
 async def test_the_first_of_two_wins_and_the_other_is_told(
-    command: Command, terminal: Terminal, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: Command, terminal: Terminal, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("marg_ray.cli.run.LOOK_S", 1000.0)  # the other decision is not noticed before the answer
+    command.deaf = True
     run = asyncio.create_task(command.run(terminal=terminal, approve_plan=True, on_timeout="wait"))
     await command.asked.wait()
     await terminal.shows("approve / edit")
