@@ -118,7 +118,9 @@ class Exchange:
                 left = f"{self.breaker.wait_s:.0f} s" if self.breaker.wait_s else "as long as another call tries it"
                 raise self._unavailable(f"it failed several times in a row and is left alone for {left}")
             try:
-                answer = await self.wire.send(self._body(ask, streamed=on_delta is not None), on_delta)
+                answer = await self.wire.send(
+                    self._body(ask, streamed=on_delta is not None), on_delta, caller=ask.caller
+                )
             except Transient as exc:
                 if exc.busy:  # it answers, it only has too much to do
                     self.breaker.succeeded()
@@ -157,14 +159,11 @@ class Exchange:
             body["temperature"] = ask.temperature
         if streamed and "stream_options" not in can.without:
             body["stream_options"] = {"include_usage": True}
-        extra: dict[str, Any] = {}  # passed on as it is: the client would walk through a schema at a cost of 1 ms
         if ask.output is not None and can.structure is not Structure.PROMPT:
-            extra["response_format"] = _response_format(can.structure, ask.name, ask.output)
+            body["response_format"] = _response_format(can.structure, ask.name, ask.output)
         if self.endpoint.provider == "ollama" and "options" not in can.without:
-            extra["options"] = {"num_ctx": ask.window}  # its own default window is small
-        if ask.caller and self.endpoint.local:
-            body["extra_headers"] = {"X-Marg-Task": ask.caller}
-        return body | {"extra_body": extra} if extra else body
+            body["options"] = {"num_ctx": ask.window}  # its own default window is small
+        return body
 
 
 @lru_cache(maxsize=64)

@@ -7,13 +7,14 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from marg_ray.models.connections import Connections, NotSent
 from marg_ray.models.endpoints import Endpoint
 
 if TYPE_CHECKING:
-    import openai
+    import aiohttp
 
 Deltas = Callable[[str], Awaitable[None]]
 
@@ -100,71 +101,47 @@ _FEATURES = {
 
 
 class Wire:
-    """Holds the connection pool of one endpoint. Made on first use, inside the loop that uses it."""
+    """One endpoint, asked over a pool of connections of its own."""
 
     def __init__(self, endpoint: Endpoint, *, timeout_s: float, connections: int) -> None:
         self.endpoint = endpoint
-        self._timeout_s, self._connections = timeout_s, connections
-        self._client: openai.AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._timeout_s = timeout_s
+        self._connections = Connections(endpoint, limit=connections)
 
-    async def send(self, body: dict[str, Any], on_delta: Deltas | None = None) -> Answer:
-        """Send one chat completion; streamed when somebody listens.
+    async def send(self, body: dict[str, Any], on_delta: Deltas | None = None, *, caller: str = "") -> Answer:
+        """Send one chat completion; streamed when somebody listens. `caller` goes along to a server on this machine.
 
         Raises:
             WireError: one of its kinds.
         """
-        if self._client is None:
-            await asyncio.to_thread(_load)  # takes about a second: not on the loop
-        completions = self._open().chat.completions
         started = time.monotonic()
         try:
+            await self._connections.ready()
             async with asyncio.timeout(self._timeout_s):
-                if on_delta is None:
-                    raw = await completions.with_raw_response.create(**body)
-                    answer = self._whole(raw.http_response.text, raw.http_response.headers.get("content-type", ""))
-                else:
-                    answer = await self._streamed(completions.with_streaming_response.create, body, on_delta)
+                sent = body if on_delta is None else body | {"stream": True}
+                async with self._connections.post(sent, caller=caller) as response:
+                    answer = await self._read(response, body, on_delta)
         except TimeoutError:
             raise Transient(f"no answer within {self._timeout_s:g} s", begun=True) from None
         except WireError:
             raise
+        except NotSent as exc:
+            raise Transient(self._safe(f"no connection to {self.endpoint.host}: {exc}")) from None
         except Exception as exc:
-            raise self._kind(exc, body) from None
-        return Answer(**{**vars(answer), "seconds": time.monotonic() - started})
+            raise self._broken_off(exc) from None
+        return replace(answer, seconds=time.monotonic() - started)
 
     async def aclose(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._connections.aclose()
 
-    def _open(self) -> openai.AsyncOpenAI:
-        import httpx2
-        import openai
-
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            limits = httpx2.Limits(max_connections=self._connections, max_keepalive_connections=self._connections)
-            timeout = httpx2.Timeout(self._timeout_s, connect=10.0)
-            self._client = openai.AsyncOpenAI(
-                api_key=self.endpoint.key or "none",
-                base_url=self.endpoint.base_url,
-                max_retries=0,
-                timeout=timeout,
-                # a proxy from the environment leads out, not to this machine
-                http_client=openai.DefaultAioHttpClient(
-                    limits=limits, timeout=timeout, trust_env=not self.endpoint.local
-                ),
-            )
-            self._loop = loop
-        return self._client
-
-    async def _streamed(self, create: Callable[..., Any], body: dict[str, Any], on_delta: Deltas) -> Answer:
-        """Reads the event stream itself: the client's typed chunks cost about a millisecond a token."""
-        async with create(**body, stream=True) as response:
-            if "event-stream" not in (kind := response.headers.get("content-type", "")):
-                return self._whole((await response.read()).decode("utf-8", "replace"), kind)
-            return await self._from_events(response.iter_lines(), on_delta)
+    async def _read(self, response: aiohttp.ClientResponse, body: dict[str, Any], on_delta: Deltas | None) -> Answer:
+        if not 200 <= response.status < 300:
+            text = await response.text(errors="replace")
+            raise self._error_in_reply(_error(text), response.status, body, _retry_after(response.headers))
+        kind = response.headers.get("content-type", "")
+        if on_delta is None or "event-stream" not in kind:
+            return self._whole(await response.text(errors="replace"), kind)
+        return await self._from_events(_lines(response.content.iter_any()), on_delta)
 
     async def _from_events(self, lines: AsyncIterator[str], on_delta: Deltas) -> Answer:
         texts: list[str] = []
@@ -206,20 +183,12 @@ class Wire:
         finish = str(choice.get("finish_reason") or "stop")
         return _answer(_text(message.get("content")), finish, _dict(reply.get("usage")), reasoned)
 
-    def _kind(self, exc: Exception, body: dict[str, Any]) -> WireError:
-        import httpx2
-        import openai
+    def _broken_off(self, exc: Exception) -> Transient:
+        import aiohttp
 
-        if isinstance(exc, openai.APIStatusError):
-            error: Any = exc.body if exc.body is not None else exc.response.text[:2000]
-            retry_after = _retry_after(exc.response.headers)
-            return self._error_in_reply(error, exc.status_code, body, retry_after)
-        if isinstance(exc, openai.APITimeoutError):
-            return Transient(f"no answer within {self._timeout_s:g} s", begun=True)
-        if isinstance(exc, openai.APIConnectionError):
-            cause = exc.__cause__ or exc
-            connected = not isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
-            return Transient(self._safe(f"no connection to {self.endpoint.host}: {cause}"), begun=connected)
+        said = str(exc) or type(exc).__name__
+        if isinstance(exc, aiohttp.ClientError | OSError):
+            return Transient(self._safe(f"the connection to {self.endpoint.host} broke off: {said}"), begun=True)
         return Transient(self._safe(f"{type(exc).__name__}: {exc}"), begun=True)
 
     def _error_in_reply(
@@ -240,7 +209,7 @@ class Wire:
             return TooLong(reason, *_sizes(fields, said))
         if status in (400, 404, 422, 501) and body is not None:
             for feature, pattern in _FEATURES.items():
-                if feature in body | body.get("extra_body", {}) and pattern.search(said):
+                if feature in body and pattern.search(said):
                     return Unsupported(reason, feature)
         if status == 200 or status in (408, 409, 425, 429) or status >= 500:
             return Transient(reason, retry_after, busy=status == 429)
@@ -252,9 +221,13 @@ class Wire:
         return self.endpoint.redact(" ".join(text.split()))[:400]
 
 
-def _load() -> None:
-    import aiohttp  # noqa: F401 - the transport under the client
-    import openai.resources.chat.completions  # noqa: F401 - else imported on first use
+def _error(text: str) -> Any:
+    """The error object in the body of a reply that failed; its text where there is none."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return text[:2000].strip()
+    return told.get("error", told) if isinstance(told, dict) else text[:2000].strip()
 
 
 def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> Answer:
@@ -288,6 +261,19 @@ def _list(value: Any) -> list[Any]:
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """Whole lines, however they were cut on their way and however long they are."""
+    rest = b""
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).splitlines(keepends=True) or [b""]
+        if rest.endswith((b"\n", b"\r")):
+            lines, rest = [*lines, rest], b""
+        for line in lines:
+            yield line.decode("utf-8", "replace")
+    if rest:
+        yield rest.decode("utf-8", "replace")
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
