@@ -58,12 +58,18 @@ def answer_text(content: str) -> str:
         return text  # a tag inside a value is part of the value
     if channels := list(_FINAL_CHANNEL.finditer(text)):
         text = text[channels[-1].end() :]
-    text = _REASONING.sub("\n", text)
+    text = _REASONING.sub(_gap, text)
     if ends := list(_REASONING_END.finditer(text)):
         text = text[ends[-1].end() :]
     if start := _REASONING_START.search(text):
         text = text[: start.start()]
     return _SPECIAL.sub("", text).strip()
+
+
+def _gap(block: re.Match[str]) -> str:
+    """What stands for a block that was cut out: nothing, but words on both sides must not grow together."""
+    before, after = block.string[: block.start()][-1:], block.string[block.end() :][:1]
+    return "\n" if before.strip() and after.strip() else ""
 
 
 def opens_inside_reasoning(content: str) -> bool:
