@@ -59,6 +59,8 @@ STORE_AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between tries to take a sessi
 TOGETHER_S = 0.1  # entries that come so close are told to a watcher together
 CACHE_EVERY_S = 3600.0  # what is too old is dropped from the caches
 SETTLED = frozenset({"passed", "quality_warning", "insufficient_evidence", "budget_stopped", "cancelled"})
+AT_REST = SETTLED | {"halted", "paused"}  # nothing happens to it by itself: it can be read without being taken over
+KEPT_S = 60.0  # a session that is over stays in memory for those who follow it
 
 
 class Coordinator:
@@ -102,6 +104,7 @@ class Coordinator:
                 if time.monotonic() - swept > CACHE_EVERY_S:
                     swept = time.monotonic()
                     await self._store.cache_drop()
+                self._forget()
                 await self._store.beat(self._holder, self._shard)
                 if self._admission is not None:
                     await self._admission.renew({sid: live.owner for sid, live in self._live.items() if _runs(live)})
@@ -109,6 +112,13 @@ class Coordinator:
                     taken = await self._take_up(shard)
                     log.warning("coordinator %d gives no sign of life: took over %d sessions", shard, len(taken))
             await asyncio.sleep(self._beat_s)
+
+    def _forget(self) -> None:
+        """Let go of sessions that are over and that nobody follows any more."""
+        long_ago = time.monotonic() - KEPT_S
+        for session_id in [s for s, live in self._live.items() if live.state.over and live.touched < long_ago]:
+            self._drop(session_id)
+            self._opening.pop(session_id, None)
 
     async def _orphans(self) -> list[int]:
         """The silent coordinators that this one is the next living after."""
@@ -279,14 +289,15 @@ class Coordinator:
     async def _open(self, session_id: str, *, take: bool = False, expected_epoch: int | None = None) -> Live:
         """A session in this process. It is taken over from its log where nobody works on it.
 
-        Without `take` a session that is over is only read.
+        Without `take` a session at rest is only read.
         """
         if session_id in self._live:
+            self._live[session_id].touched = time.monotonic()
             return self._live[session_id]
         async with self._opening.setdefault(session_id, asyncio.Lock()):  # two first calls open it once
             if session_id not in self._live:
                 row = await self._store.session(session_id)
-                if not take and row.status in SETTLED:
+                if not take and row.status in AT_REST:
                     entries = await self._store.read(session_id)
                     state, worked = worked_before(entries)
                     return Live(state=state, seq=len(entries), epoch=row.epoch, entries=entries, worked=worked)
@@ -430,6 +441,7 @@ class Coordinator:
                 await asyncio.sleep(PAUSE_S)
         live = self._live.get(session_id)
         if live is not None and live.state.request is not None:
+            live.mark(datetime.now(UTC))
             live.announce()
             self._later(self._go_on(live))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -55,6 +56,7 @@ class Live:
     alarm: asyncio.TimerHandle | None = None
     worked: float = 0.0  # seconds of work up to `since`
     since: datetime | None = None  # the session works since then, here
+    touched: float = field(default_factory=time.monotonic)  # when somebody last wanted something of it
 
     @property
     def owner(self) -> str:
@@ -68,7 +70,8 @@ class Live:
         """Count the time of work up to now; call it at each change of the state."""
         if self.since is not None:
             self.worked += max(0.0, (now - self.since).total_seconds())
-        self.since = now if at_work(self.state) else None
+        queued = self.place is not None and not self.place.done()
+        self.since = now if at_work(self.state) and not queued else None
 
 
 def at_work(state: ResearchState) -> bool:

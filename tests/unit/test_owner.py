@@ -310,3 +310,17 @@ async def test_a_steer_is_in_the_log_once_and_on_the_report_s_notes() -> None:
     assert sum(e.message.task_id == "S/steer/1" for e in await store.read("S")) == 1
     state = replay(e.message for e in await store.read("S"))
     assert any("who pays?" in n.text and "ann" in n.text for n in state.notes)
+
+
+async def test_a_session_that_is_over_does_not_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marg_ray.actors.coordinator.KEPT_S", 0.0)
+    store = MemoryStore()
+    coordinator = made(store, Agents())
+    await coordinator.submit("S", request())
+    status = await coordinator.ended("S", LIMIT_S)
+    epoch = (await store.session("S")).epoch
+    coordinator._forget()
+    assert not coordinator._live
+    progress = await coordinator.progress("S")
+    assert (progress.status, progress.entries[-1].message.kind) == (status, "report_ready")
+    assert (await store.session("S")).epoch == epoch, "who only reads takes nothing over"
