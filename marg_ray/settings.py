@@ -131,6 +131,9 @@ class RuntimeSettings(_Area):
     coordinators: Annotated[int, Field(ge=1, le=64, description="coordinator actors that share the sessions")] = 1
     lease_s: Annotated[float, Field(gt=0, description="a task without an answer is handed out again")] = 600.0
     beat_s: Annotated[float, Field(gt=0, description="between a coordinator's signs of life")] = 2.0
+    probe_s: Annotated[float, Field(gt=0, description="an actor silent for four probes of this is started again")] = (
+        10.0
+    )
     dead_after_s: Annotated[float, Field(gt=0, description="without a sign of life: its sessions are taken over")] = (
         15.0
     )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
+from pydantic import ValidationError
 
 from marg_ray.errors import SessionNotFound, StaleEpoch, StoreConflict
 from marg_ray.messages import MESSAGES, Message, ReportReady, SessionStarted, SourceRead, Steered
 from marg_ray.records import Limits, SourceKind
 from marg_ray.store.protocol import LogEntry, SessionRow, SnapshotRow
 from marg_ray.store.schema import LOG, SESSIONS, SNAPSHOTS, add
+
+logger = logging.getLogger(__name__)
 
 _ID = SESSIONS.c.id == sa.bindparam("session")
 _EPOCH = sa.select(SESSIONS.c.epoch).where(_ID)
@@ -26,7 +30,7 @@ _ENTRY = sa.select(LOG.c.at, LOG.c.epoch, LOG.c.body).where(
     LOG.c.session_id == sa.bindparam("session"), LOG.c.seq == sa.bindparam("number")
 )
 _ENTRIES = (
-    sa.select(LOG.c.seq, LOG.c.at, LOG.c.body)
+    sa.select(LOG.c.seq, LOG.c.at, LOG.c.epoch, LOG.c.body)
     .where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("after"))
     .order_by(LOG.c.seq)
 )
@@ -45,6 +49,8 @@ _TAKE = (
     .returning(SESSIONS.c.epoch)
 )
 _TAKE_IN_EPOCH = _TAKE.where(SESSIONS.c.epoch == sa.bindparam("expected"))
+_BEYOND = sa.delete(LOG).where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("last"))
+_SET_SEQ = sa.update(SESSIONS).where(_ID).values(seq=sa.bindparam("last"))
 _TAKEN = sa.select(SESSIONS.c.epoch, SESSIONS.c.token).where(_ID)
 _COLUMNS = [c for c in SESSIONS.c if c.name != "token"]
 _SNAPSHOTS = (
@@ -87,6 +93,7 @@ class TakeOver:
         else:
             epoch = db.execute(_TAKE_IN_EPOCH, values | {"expected": self.expected_epoch}).scalar_one_or_none()
         if epoch is not None:
+            _drop_damaged(db, self.session_id)
             return int(epoch)
         row = db.execute(_TAKEN, {"session": self.session_id}).first()
         if row is None:
@@ -115,7 +122,7 @@ class Append:
         row = {"session_id": self.session_id, "seq": seq, "at": at, "epoch": self.epoch, "body": self.body}
         db.execute(sa.insert(LOG), row)
         self._note(db, seq)
-        return LogEntry(seq=seq, at=datetime.fromisoformat(at), message=self.message)
+        return LogEntry(seq=seq, epoch=self.epoch, at=datetime.fromisoformat(at), message=self.message)
 
     def _note(self, db: sa.Connection, seq: int) -> None:
         """Keep beside the log what the message says of its session."""
@@ -147,13 +154,31 @@ class Append:
         if row.seq == self.expected_seq + 1:
             found = db.execute(_ENTRY, {"session": self.session_id, "number": row.seq}).first()
             if found is not None and (found.epoch, found.body) == (self.epoch, self.body):
-                return LogEntry(seq=row.seq, at=datetime.fromisoformat(found.at), message=self.message)
+                return LogEntry(
+                    seq=row.seq, epoch=self.epoch, at=datetime.fromisoformat(found.at), message=self.message
+                )
         raise StoreConflict(self.session_id, self.expected_seq, row.seq)
 
 
 def read(db: sa.Connection, session_id: str, after: int) -> list[LogEntry]:
-    rows = db.execute(_ENTRIES, {"session": session_id, "after": after}).all()
-    return [LogEntry(seq=r.seq, at=datetime.fromisoformat(r.at), message=MESSAGES.validate_json(r.body)) for r in rows]
+    """The entries, up to the first that is damaged; whoever takes the session over drops the rest."""
+    entries = []
+    for row in db.execute(_ENTRIES, {"session": session_id, "after": after}):
+        try:
+            message = MESSAGES.validate_json(row.body)
+        except ValidationError:
+            logger.warning("session %s: entry %d of its log is damaged; it ends before that", session_id, row.seq)
+            break
+        at = datetime.fromisoformat(row.at)
+        entries.append(LogEntry(seq=row.seq, epoch=row.epoch, at=at, message=message))
+    return entries
+
+
+def _drop_damaged(db: sa.Connection, session_id: str) -> None:
+    """End a log before its first damaged entry. What was lost is due again; its calls are settled."""
+    good = len(read(db, session_id, after=0))
+    if db.execute(_BEYOND, {"session": session_id, "last": good}).rowcount:
+        db.execute(_SET_SEQ, {"session": session_id, "last": good})
 
 
 def fence(db: sa.Connection, session_id: str, epoch: int, *, hold: bool = False) -> bool:

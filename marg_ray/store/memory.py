@@ -75,7 +75,7 @@ class MemoryStore:
             if row.seq == expected_seq + 1 and writers[-1] == epoch and log[-1].message == message:
                 return log[-1]
             raise StoreConflict(session_id, expected_seq, row.seq)
-        entry = LogEntry(seq=expected_seq + 1, at=datetime.now(UTC), message=message)
+        entry = LogEntry(seq=expected_seq + 1, epoch=epoch, at=datetime.now(UTC), message=message)
         log.append(entry)
         writers.append(epoch)
         self._change(session_id, seq=entry.seq, updated_at=entry.at, status=status)

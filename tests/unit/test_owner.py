@@ -11,15 +11,26 @@ from random import Random
 import pytest
 
 from marg_ray.actors.coordinator import Coordinator
+from marg_ray.actors.live import worked_before
 from marg_ray.actors.owner import Decision
 from marg_ray.errors import DecisionConflict, KeyReused, UsageError
 from marg_ray.folding import replay
-from marg_ray.messages import LimitReached, Message, PlanDecided, PlanEdited, ReviewDecided, SessionCancelled, Steered
+from marg_ray.messages import (
+    LimitReached,
+    Message,
+    PlanDecided,
+    PlanEdited,
+    ReviewDecided,
+    SessionCancelled,
+    SessionPaused,
+    SessionResumed,
+    Steered,
+)
 from marg_ray.records import GateMode, Limits, OnTimeout, OutlineEntry, Request
 from marg_ray.store.memory import MemoryStore
-from marg_ray.store.protocol import Store
+from marg_ray.store.protocol import LogEntry, Store
 from marg_ray.tasks import Task
-from tests.answers import answer
+from tests.answers import answer, started
 
 LIMIT_S = 20
 TWO = (OutlineEntry(title="One"), OutlineEntry(title="Two"))
@@ -324,3 +335,20 @@ async def test_a_session_that_is_over_does_not_stay_in_memory(monkeypatch: pytes
     progress = await coordinator.progress("S")
     assert (progress.status, progress.entries[-1].message.kind) == (status, "report_ready")
     assert (await store.session("S")).epoch == epoch, "who only reads takes nothing over"
+
+
+def test_time_between_two_coordinators_is_no_time_of_work() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    log = [
+        LogEntry(seq=1, epoch=1, at=start, message=started(request_class="full_research")),
+        LogEntry(
+            seq=2, epoch=1, at=start + timedelta(seconds=7), message=Steered(task_id="1", action="ban", location="x")
+        ),
+        LogEntry(
+            seq=3, epoch=2, at=start + timedelta(hours=9), message=Steered(task_id="2", action="ban", location="y")
+        ),
+        LogEntry(seq=4, epoch=2, at=start + timedelta(hours=9, seconds=3), message=SessionPaused(task_id="3")),
+        LogEntry(seq=5, epoch=2, at=start + timedelta(hours=12), message=SessionResumed(task_id="4")),
+        LogEntry(seq=6, epoch=2, at=start + timedelta(hours=12, seconds=2), message=SessionCancelled(task_id="5")),
+    ]
+    assert worked_before(log)[1] == 12

@@ -146,7 +146,9 @@ class CoordinatorActor(_Actor, Coordinator):
         self._watching = [asyncio.ensure_future(self.watch())]
         if shard == 0:
             workers = [f"worker:{n}" for n in range(runtime.workers)]
-            watchdog = Watchdog([*(f"agent:{role}" for role in AGENTS), "embedder", "ledger", *workers])
+            watchdog = Watchdog(
+                [*(f"agent:{role}" for role in AGENTS), "embedder", "ledger", *workers], runtime.probe_s
+            )
             self._watching.append(asyncio.ensure_future(watchdog.watch()))
         await self.recover()
 

@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 APPEARS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.05  # how long an actor is waited for that was to be created
-PROBE_EVERY_S, SILENT_PROBES = 10.0, 4  # an actor that does not answer so often hangs, and is started again
+SILENT_PROBES = 4  # an actor that does not answer so often hangs, and is started again
 AGENTS = (Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
 
 
@@ -231,18 +231,18 @@ class RayDispatch:
 class Watchdog:
     """Starts actors again whose process is there and does not answer (stopped, or stuck in a call that blocks)."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._silent = dict.fromkeys(names, 0)
+    def __init__(self, names: Sequence[str], every_s: float) -> None:
+        self._silent, self._every_s = dict.fromkeys(names, 0), every_s
 
     async def watch(self) -> None:
         while True:
-            await asyncio.sleep(PROBE_EVERY_S)
+            await asyncio.sleep(self._every_s)
             await asyncio.gather(*(self._probe(name) for name in self._silent))
 
     async def _probe(self, name: str) -> None:
         try:
             actor = await asyncio.to_thread(ray.get_actor, name)
-            await asyncio.wait_for(actor.ping.options(max_task_retries=0).remote(), PROBE_EVERY_S)
+            await asyncio.wait_for(actor.ping.options(max_task_retries=0).remote(), self._every_s)
         except TimeoutError:
             self._silent[name] += 1
             if self._silent[name] >= SILENT_PROBES:
