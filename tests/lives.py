@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from benchmarks.chaos_checks import content
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.fanout import Units
 from marg_ray.actors.faults import Faults, FaultyDispatch, FaultyFetcher, FaultyModel, FaultySearcher, faulty_store
@@ -23,7 +23,6 @@ from marg_ray.models.tasks import DraftSection, FreeText, IssueIdea, ReviewIdea,
 from marg_ray.models.testing import CannedModel, Hook
 from marg_ray.models.wrappers import asked
 from marg_ray.records import GateMode, IssueKind, Limits, Request, Role
-from marg_ray.report.model import Report
 from marg_ray.seams import CallKey
 from marg_ray.state import ResearchState
 from marg_ray.store.memory import MemoryStore
@@ -192,18 +191,4 @@ async def settled(disk: Store) -> set[str]:
     return {row.call.key for row in await disk.calls(SESSION) if row.status == "settled"}
 
 
-UNLIKE = frozenset({"created_at", "finished_at", "fetched_at", "usage", "trace", "session_id", "artefact"})
-
-
-def content(report: Report) -> Any:
-    """What a report says: without times, costs and ids; what it only lists, in one order."""
-    body = _without(json.loads(report.model_dump_json()))
-    for listed in ("sources", "evidence", "notes", "gaps"):
-        body[listed].sort(key=json.dumps)
-    return body
-
-
-def _without(part: Any) -> Any:
-    if isinstance(part, dict):
-        return {key: _without(value) for key, value in part.items() if key not in UNLIKE}
-    return [_without(p) for p in part] if isinstance(part, list) else part
+__all__ = ["SESSION", "Life", "Server", "content", "owner", "settled", "state_of", "whole_log"]

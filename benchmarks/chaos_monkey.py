@@ -1,0 +1,180 @@
+"""A Ray of several nodes on this machine, and somebody who kills what runs on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import secrets
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.processes import tree
+
+WHOLE_WITHIN_S = 180.0
+KINDS = ("coordinator", "ledger", "embedder", "worker", "agent", "process", "node")
+
+
+class Nodes:
+    """A head that lives, with the driver on it, and nodes beside it that come and go. Leaves nothing behind."""
+
+    def __init__(self, beside: int = 2, cpus: int = 2) -> None:
+        self._temp = tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True)
+        self._environment = dict(os.environ)
+        os.environ |= {
+            "RAY_TMPDIR": self._temp.name,  # else every Ray that starts on this machine would join this one
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(16),
+            "RAY_idle_worker_killing_time_threshold_ms": "600000",
+            "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+        }
+        from ray.cluster_utils import Cluster
+
+        self._options = {"num_cpus": cpus, "object_store_memory": 100 * 2**20, "include_dashboard": False}
+        # no exit hooks of its own: they can only be set in the main thread, which has other things to do
+        self._cluster = Cluster(initialize_head=True, head_node_args=self._options, shutdown_at_exit=False)
+        for _ in range(beside):
+            self.add()
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def add(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a library that this process has loaded does not like forks
+            self._cluster.add_node(**self._options)
+
+    def replace_one(self, chance: random.Random) -> None:
+        """A node dies at once, with every process on it; another one comes."""
+        nodes = sorted(self._cluster.worker_nodes, key=lambda n: n.node_id)
+        self._cluster.remove_node(chance.choice(nodes), allow_graceful=False)
+        self.add()
+
+    def __enter__(self) -> Nodes:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        ours = set(tree()) - {os.getpid()}
+        self._cluster.shutdown()
+        for pid in ours & set(tree()):
+            _kill(pid)
+        os.environ.clear()
+        os.environ |= self._environment
+        self._temp.cleanup()
+
+
+def actors() -> dict[str, int]:
+    """Our actors that live, with their processes."""
+    import ray._private.state as state
+
+    alive = (a for a in state.actors().values() if a["State"] == "ALIVE" and a["Name"])
+    return {str(a["Name"]): int(a["Pid"]) for a in alive}
+
+
+def plain_workers() -> list[int]:
+    """Ray's processes that carry out tasks and hold no actor."""
+    held = set(actors().values())
+    found = []
+    for pid in tree():
+        title = _title(pid)
+        if title.startswith(("ray::IDLE", "ray::_run")) and pid not in held:
+            found.append(pid)
+    return found
+
+
+def _title(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _kill(pid: int, how: int = signal.SIGKILL) -> bool:
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Killed:
+    what: str
+    kind: str
+    recovered_s: float
+
+
+@dataclass
+class Monkey:
+    """Kills at random moments. After each, waits until every actor answers again, and notes how long that took."""
+
+    nodes: Nodes | None
+    namespace: str
+    names: tuple[str, ...]  # of the actors that there are to be
+    chance: random.Random
+    pause_s: tuple[float, float] = (0.5, 4.0)
+    killed: list[Killed] = field(default_factory=list)
+
+    async def whole(self) -> None:
+        """Return when every actor answers."""
+        async with asyncio.timeout(WHOLE_WITHIN_S):
+            await asyncio.gather(*map(self._answers, self.names))
+
+    async def _answers(self, name: str) -> None:
+        import ray
+        from ray.exceptions import RayError
+
+        while True:
+            try:
+                actor: Any = await asyncio.to_thread(ray.get_actor, name, self.namespace)
+                await asyncio.wait_for(actor.ping.options(max_task_retries=0).remote(), 5.0)
+                return
+            except (ValueError, RayError, TimeoutError):  # not there yet, or starting again
+                await asyncio.sleep(0.05)
+
+    async def strike(self, kind: str) -> Killed | None:
+        """Kill one of a kind; None where there is none at this moment."""
+        began = time.monotonic()
+        what = await self._victim(kind)
+        if not what:
+            return None
+        await self.whole()
+        done = Killed(what, kind, time.monotonic() - began)
+        self.killed.append(done)
+        return done
+
+    async def _victim(self, kind: str) -> str:
+        if kind == "node":
+            if self.nodes is None:
+                return ""
+            await asyncio.to_thread(self.nodes.replace_one, self.chance)
+            return "a node"
+        if kind == "process":
+            pids = await asyncio.to_thread(plain_workers)
+            return "a task's process" if pids and _kill(self.chance.choice(pids)) else ""
+        alive = await asyncio.to_thread(actors)
+        names = sorted(n for n in alive if n.partition(":")[0] == kind)
+        if not names:
+            return ""
+        name = self.chance.choice(names)
+        return name if _kill(alive[name]) else ""
+
+    async def run(self, kills: int) -> None:
+        """Kill `kills` times: each kind in turn, in a random order, at random moments."""
+        kinds: list[str] = []
+        while len(self.killed) < kills:
+            if not kinds:
+                kinds = [k for k in KINDS if k != "node" or self.nodes is not None]
+                kinds += ["agent"] * 2  # there are six of them
+                self.chance.shuffle(kinds)
+            await asyncio.sleep(self.chance.uniform(*self.pause_s))
+            await self.strike(kinds.pop())

@@ -1,0 +1,77 @@
+"""On a Ray of three nodes: every kind of process is killed, nodes vanish, a coordinator dies for good."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+import ray
+
+from benchmarks.chaos_monkey import actors
+from marg_ray.actors.deploy.runtime import shard_of
+from tests.cluster.chaos import Ground, ground
+
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(420)]
+
+TWENTY = (
+    *("coordinator", "ledger", "worker", "node", "agent", "process"),
+    *("coordinator", "embedder", "worker", "agent", "process"),
+    *("coordinator", "ledger", "worker", "node", "agent", "agent"),
+    *("ledger", "agent", "worker"),
+)
+
+
+@pytest.fixture(scope="module")
+async def hurt(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ground]:
+    async with ground(tmp_path_factory.mktemp("home")) as made:
+        yield made
+
+
+async def test_twenty_kills_at_random_moments_leave_no_trace(hurt: Ground) -> None:
+    async def strike() -> None:
+        for kind in TWENTY:
+            await asyncio.sleep(hurt.monkey.chance.uniform(*hurt.monkey.pause_s))
+            await hurt.monkey.strike(kind)
+
+    runs = await hurt.runs_while(asyncio.create_task(strike()))
+    assert len(hurt.monkey.killed) >= len(TWENTY) - 2  # a process of tasks may be missed
+    assert sum(k.kind == "node" for k in hurt.monkey.killed) == 2
+    hurt.check(runs)
+
+
+async def test_every_agent_dies_once_in_the_middle_of_a_run(hurt: Ground) -> None:
+    async def strike() -> None:
+        for name, pid in sorted((await asyncio.to_thread(actors)).items()):
+            if name.startswith("agent:"):
+                os.kill(pid, signal.SIGKILL)
+        await hurt.monkey.whole()
+
+    hurt.check(await hurt.runs_while(asyncio.create_task(strike())))
+
+
+async def test_a_worker_that_hangs_is_passed_over(hurt: Ground) -> None:
+    pid = (await asyncio.to_thread(actors))["worker:0"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        hurt.check([await hurt.run()])
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    await hurt.monkey.whole()
+
+
+async def test_a_coordinator_that_is_dead_for_good_leaves_its_sessions_to_the_other(hurt: Ground) -> None:
+    async def strike() -> None:
+        while not any(r.caller.startswith("hurt-") and r.status == 0 for r in hurt.server.requests):
+            await hurt.server.started.wait()  # a call is open
+            hurt.server.started.clear()
+        ray.kill(ray.get_actor("coordinator:0", namespace=hurt.monkey.namespace), no_restart=True)
+
+    first = hurt.runs + 1
+    runs = await hurt.runs_while(asyncio.create_task(strike()), at_once=4)
+    assert any(shard_of(f"hurt-{n}", 2) == 0 for n in range(first, first + 4)), "none of them was the dead one's"
+    hurt.check(runs)
