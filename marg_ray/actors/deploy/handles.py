@@ -63,16 +63,19 @@ class Named:
     def __init__(self, name: str) -> None:
         self.name = name
         self._actor: Any = None
+        self._died = False
 
     async def find(self) -> Any:
-        """The actor's handle; waits for one that is still to be created."""
-        for _ in range(int(APPEARS_WITHIN_S / LOOK_EVERY_S)):
+        """The actor's handle; waits for one that is still to be created, and not for one that was there and died."""
+        for _ in range(1 if self._died else int(APPEARS_WITHIN_S / LOOK_EVERY_S)):
             if self._actor is None:
                 with contextlib.suppress(ValueError):  # not there yet
                     self._actor = await asyncio.to_thread(ray.get_actor, self.name)
             if self._actor is not None:
                 return self._actor
             await asyncio.sleep(LOOK_EVERY_S)
+        if self._died:
+            raise Gone("", f"the actor {self.name!r} is dead")
         raise RuntimeUnavailable("", f"the actor {self.name!r} did not appear within {APPEARS_WITHIN_S:g} s")
 
     async def call(self, method: str, *args: Any) -> Any:
@@ -80,7 +83,7 @@ class Named:
         try:
             return await ask(getattr(actor, method).remote(*args))
         except Gone:
-            self._actor = None  # its name may be another's now
+            self._actor, self._died = None, True  # its name may be another's now
             raise
 
 

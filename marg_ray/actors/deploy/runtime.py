@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import threading
+import time
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
 CONCURRENCY = 10_000  # calls an asynchronous actor has under way
 LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)  # needed after the first search
+TAKEN_OVER_WITHIN_S, ASK_AGAIN_S = 60.0, 0.25  # a session whose coordinator is dead: how long, how often to ask
 SILENT_S = 60.0  # a coordinator that does not answer for so long hangs, and is started again
 
 
@@ -127,7 +130,8 @@ class Control:
     async def _ask(self, session_id: str, method: str, *args: Any) -> Any:
         count = len(self._coordinators)
         shard = self._where.get(session_id, shard_of(session_id, count))
-        for _ in range(2 * count + 1):
+        until = time.monotonic() + TAKEN_OVER_WITHIN_S
+        for tried in itertools.count(1):
             try:
                 return await self._coordinators[shard].call(method, session_id, *args)
             except SessionMoved as exc:
@@ -139,6 +143,10 @@ class Control:
                     raise RuntimeUnavailable(exc.address, exc.reason) from None
                 shard = (shard + 1) % count
             self._where[session_id] = shard
+            if time.monotonic() > until:
+                break
+            if tried % count == 0:  # it was with one that is dead, and is not missed yet
+                await asyncio.sleep(ASK_AGAIN_S)
         raise RuntimeUnavailable("", f"no coordinator takes session {session_id}")
 
     async def _start_again(self, session_id: str) -> None:
