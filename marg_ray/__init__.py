@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from marg_ray.errors import (
     AddressBlocked,
     BudgetExceeded,
+    BudgetStopped,
     ContextOverflow,
     FetchFailed,
     InsufficientEvidence,
@@ -46,6 +47,7 @@ _LAZY = {
 __all__ = [
     "AddressBlocked",
     "BudgetExceeded",
+    "BudgetStopped",
     "ContextOverflow",
     "FetchFailed",
     "InsufficientEvidence",

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from marg_ray.errors import (
-    BudgetExceeded,
+    BudgetStopped,
     InsufficientEvidence,
     MargError,
     SessionCancelled,
@@ -298,7 +298,7 @@ def error_of(state: ResearchState, session_id: str) -> MargError | None:
     if state.report is not None and state.report.status is ReportStatus.INSUFFICIENT_EVIDENCE:
         return InsufficientEvidence(session_id, state.report.reason)
     if state.report is not None and state.report.status is ReportStatus.BUDGET_STOPPED and not state.evidence:
-        return BudgetExceeded("session", 0, 0)
+        return BudgetStopped(session_id, state.report.reason or "stopped by its budget")
     return None
 
 

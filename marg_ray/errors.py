@@ -21,6 +21,7 @@
     │   ├── FetchFailed         the page did not come                   502
     │   └── Unreadable          it came, but it is no document          422
     ├── BudgetExceeded          tokens, money, time or tasks are spent       exit 6
+    ├── BudgetStopped           spent before anything was found        422, exit 6
     ├── InsufficientEvidence    the sources do not answer               422, exit 4
     ├── RuntimeUnavailable      Ray did not start or does not answer    503, exit 5
     ├── SessionHalted           stopped, and can be resumed             503, exit 5
@@ -340,6 +341,24 @@ class BudgetExceeded(MargError):
 
     def __str__(self) -> str:
         return f"the {self.limit} limit of {self.value:g} is spent ({self.used:g} used)"
+
+
+class BudgetStopped(MargError):
+    """A session's limits were spent before anything was found: no report."""
+
+    http_status = 422
+    exit_code = 6
+
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__(session_id, reason)
+        self.session_id, self.reason = session_id, reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+    @property
+    def hint(self) -> str:
+        return "ask again with higher limits"
 
 
 class InsufficientEvidence(MargError):

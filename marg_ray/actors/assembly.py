@@ -76,6 +76,11 @@ def model_name(choice: Choice) -> str:
     return strong if fast == strong else f"{strong} (writing), {fast} (reading)"
 
 
+def asked_of(choice: Choice) -> str:
+    """The models that answer, as a part of the key under which a report is kept."""
+    return f"{choice.spec_strong} {choice.spec_fast}"
+
+
 @dataclass(frozen=True)
 class Assembly:
     """One process's parts. `choice` is the model picked at the edge; everything else follows from the settings."""

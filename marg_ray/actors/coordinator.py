@@ -205,7 +205,8 @@ class Coordinator:
     async def cancel(self, session_id: str, by: str = "owner") -> str:
         """Stop a session; what it has found stays. Returns its status."""
         live = await self._open(session_id, take=True)
-        await self.deliver(session_id, SessionCancelled(task_id=f"{session_id}/cancel", by=by))
+        if not live.state.over or live.state.halt is not None:
+            await self.deliver(session_id, SessionCancelled(task_id=f"{session_id}/cancel", by=by))
         return status_word(live.state)
 
     async def decide(self, session_id: str, decision: Decision) -> str:

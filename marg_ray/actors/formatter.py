@@ -39,7 +39,8 @@ class Formatter:
         report = await self.light(build_report, inputs)
         artefact = await self.light(self.artefacts.put, to_json(report))
         words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
-        refused = report.status is ReportStatus.INSUFFICIENT_EVIDENCE
+        nothing = report.status is ReportStatus.BUDGET_STOPPED and not state.evidence
+        refused = nothing or report.status is ReportStatus.INSUFFICIENT_EVIDENCE
         return ReportReady(
             task_id=task.id,
             artefact=artefact,

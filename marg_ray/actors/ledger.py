@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from marg_ray.budget import NOTHING, RESEARCH, UNLIMITED, Budget, Granted, Refused, Spending, bounded
+from marg_ray.actors.entries import Begin, End, Entry, Failed, Outcome
+from marg_ray.budget import NOTHING, RESEARCH, UNLIMITED, Budget, Granted, Refused, Spending, bounded, minus
 from marg_ray.errors import BudgetExceeded, SessionNotFound, StaleEpoch
 from marg_ray.records import Limits, Usage
 from marg_ray.seams import Begun, CallKey
@@ -16,6 +17,10 @@ from marg_ray.store.protocol import CallRow, Store
 
 IDLE_S = 600.0  # an account that nobody asked for is dropped; the store has it
 REREAD_S = 60.0  # a session without limits may have got some
+
+
+class _MustWait(Exception):
+    """Others stand in the way, and nobody wants to wait for them."""
 
 
 @dataclass(eq=False)
@@ -49,6 +54,14 @@ class _Account:
         if self.budget is not None:
             self.budget = self.budget.reserve(usage, held.call.role)
             held.reserved += usage
+
+    def give_back(self, held: _Held, usage: Usage) -> None:
+        """Of what is reserved for a call under way, `usage` is not needed after all."""
+        held.estimate = minus(held.estimate, usage)
+        if self.budget is not None and held.reserved != NOTHING:
+            self.budget = self.budget.settle(usage, NOTHING, held.call.role)
+            held.reserved = minus(held.reserved, usage)
+            self.wake()
 
     def leave(self, held: _Held, used: Usage) -> None:
         """The call is not under way any more: what it had reserved comes back, `used` is spent."""
@@ -112,20 +125,48 @@ class LedgerBook:
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
         """See `Ledger.begin`. Asked again with the same attempt (its answer was lost) it grants the same call."""
+        return await self._begin(call, estimate)
+
+    async def enter_all(self, entries: Sequence[Entry]) -> list[Outcome]:
+        """Several entries at once, none of which waits for another: outcomes, in order.
+
+        A begin that would have to wait, for the same call or for room, has None for an outcome and leaves nothing
+        behind: it is to be asked by itself.
+        """
+        return list(await asyncio.gather(*(self._entered(entry) for entry in entries)))
+
+    async def _entered(self, entry: Entry) -> Outcome:
+        try:
+            match entry:
+                case Begin(call, estimate):
+                    return await self._begin(call, estimate, patient=False)
+                case End(call, result, usage):
+                    await self.end(call, result, usage)
+                case Failed(call):
+                    await self.failed(call)
+        except _MustWait:
+            return None
+        except Exception as exc:
+            return exc
+        return None
+
+    async def _begin(self, call: CallKey, estimate: Usage, *, patient: bool = True) -> Begun:
         account = await self._account(call)
         known = account.under_way.get(call.key)
         if known is not None and known.granted and call.attempt and known.by(call):
             return Begun(done=False)
-        await self._turn(account, call)
+        await self._turn(account, call, patient)
         held = self._take(account, call, estimate)  # before any await: two who ask at once are two
         try:
             new = call.key not in account.settled
             if new and account.budget is not None:
-                await self._reserve(account, held, estimate)
+                await self._reserve(account, held, estimate, patient)
             if (newer := account.under_way.get(call.key)) is not held and newer is not None:
                 account.leave(held, NOTHING)  # another attempt of the task came while this one waited for room
+                if not patient:
+                    raise _MustWait
                 await asyncio.wait_for(newer.over.wait(), self._patience_s)
-                return await self.begin(call, estimate)
+                return await self._begin(call, estimate)
             if new and account.nothing_to_lose(estimate):
                 account.fence(call)
                 held.granted = True
@@ -138,22 +179,51 @@ class LedgerBook:
         if row.status == "settled":
             account.leave(held, NOTHING)
             return Begun(done=True, result=row.result, usage=row.usage)
+        if row.reserved != estimate:  # it is told again, and was allowed more meanwhile
+            account.reserve(held, minus(row.reserved, estimate))
+            held.estimate = row.reserved
         held.granted = True
         return Begun(done=False)
 
     async def extend(self, call: CallKey, more: Usage) -> None:
-        """See `Ledger.extend`. Does not wait for others: two that hold a call might wait for each other."""
+        """See `Ledger.extend`. Does not wait for others: two that hold a call might wait for each other.
+
+        The store hears of it, so that a ledger that is started anew knows how much the call may spend.
+        """
         account = await self._account(call)
-        if account.budget is None:
+        if account.budget is None and not more.cost:
             return
-        held = account.under_way.get(call.key) or account.orphans.setdefault(call.key, _Held(call, noted=True))
-        if isinstance(account.budget.admit(more, call.role), Granted):
-            account.reserve(held, more)
-            return
-        await self._reread(account, call.session_id)
-        if not isinstance(answer := account.budget.admit(more, call.role), Granted):
-            raise BudgetExceeded(answer.limit.name, answer.limit.value, answer.limit.used)
+        held = account.under_way.get(call.key) or account.orphans.get(call.key)
+        if held is None:
+            held = await self._orphan(account, call)
+        await self._admit(account, held, more)
+        try:
+            if call.attempt and held.by(call):
+                await self._store.begin_call(held.call, held.estimate)
+                held.noted = True
+        except BaseException:
+            account.give_back(held, more)
+            raise
+
+    async def _orphan(self, account: _Account, call: CallKey) -> _Held:
+        """A call that was begun before this process started, as the store has it."""
+        held = _Held(call, granted=True)
+        if call.attempt:
+            row = await self._store.begin_call(call, NOTHING)
+            held.estimate, held.noted = row.reserved, True
+        known = account.under_way.get(call.key) or account.orphans.setdefault(call.key, held)
+        if known is held:
+            account.reserve(held, held.estimate)
+        return known
+
+    async def _admit(self, account: _Account, held: _Held, more: Usage) -> None:
+        if account.budget is not None and not isinstance(account.budget.admit(more, held.call.role), Granted):
+            await self._reread(account, held.call.session_id)
+            answer = account.budget.admit(more, held.call.role)
+            if not isinstance(answer, Granted):
+                raise BudgetExceeded(answer.limit.name, answer.limit.value, answer.limit.used)
         account.reserve(held, more)
+        held.estimate += more
 
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
         """See `Ledger.end`. A call that two attempts have paid is spent twice, and its first result stays."""
@@ -204,9 +274,11 @@ class LedgerBook:
 
     # ---- calls
 
-    async def _turn(self, account: _Account, call: CallKey) -> None:
+    async def _turn(self, account: _Account, call: CallKey, patient: bool) -> None:
         """Wait while another task makes the same call."""
         while (held := account.under_way.get(call.key)) is not None and held.call.task_id != call.task_id:
+            if not patient:
+                raise _MustWait
             try:
                 await asyncio.wait_for(held.over.wait(), self._patience_s)
             except TimeoutError:
@@ -220,7 +292,7 @@ class LedgerBook:
         held = account.under_way[call.key] = _Held(call, estimate)
         return held
 
-    async def _reserve(self, account: _Account, held: _Held, estimate: Usage) -> None:
+    async def _reserve(self, account: _Account, held: _Held, estimate: Usage, patient: bool) -> None:
         call, until = held.call, self._clock() + self._patience_s
         reread = False
         while account.budget is not None:
@@ -237,6 +309,8 @@ class LedgerBook:
                 await self._reread(account, call.session_id)
                 reread = True
                 continue
+            if not patient:
+                raise _MustWait
             with suppress(TimeoutError):
                 await asyncio.wait_for(account.room.wait(), left)
 

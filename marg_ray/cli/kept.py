@@ -16,7 +16,7 @@ async def kept(settings: Settings, request: Request) -> list[LogEntry]:
     Raises:
         UsageError: the configured model is not known.
     """
-    from marg_ray.actors.assembly import Places
+    from marg_ray.actors.assembly import Places, asked_of
     from marg_ray.cli.local import open_store
     from marg_ray.errors import MargError
     from marg_ray.memory.cache import QueryCache, may_answer
@@ -29,7 +29,7 @@ async def kept(settings: Settings, request: Request) -> list[LogEntry]:
     choice = await choose(settings, offline=request.sources.offline)
     store = await open_store(settings)
     try:
-        cache = QueryCache(store, settings, model=f"{choice.spec_strong} {choice.spec_fast}")
+        cache = QueryCache(store, settings, model=asked_of(choice))
         found = (await cache.ask(request)).kept
         if found is None:
             return []

@@ -20,7 +20,7 @@ from marg_ray.cli.export import Delivered, export
 from marg_ray.cli.timeline import Board, Timeline
 from marg_ray.cli.words import duration
 from marg_ray.client import ENDED, Marg, Step, error_of
-from marg_ray.errors import BudgetExceeded, DecisionConflict, MargError, UsageError
+from marg_ray.errors import BudgetStopped, DecisionConflict, MargError, UsageError
 from marg_ray.folding import apply, replay
 from marg_ray.narration import describe
 from marg_ray.records import OnTimeout, ReportStatus, Request
@@ -307,7 +307,7 @@ class Watch:
         typer.echo(json.dumps(end, ensure_ascii=False))
 
     def _print_error(self, error: MargError, report: Report | None) -> None:
-        why = stopped_by(self.state) if isinstance(error, BudgetExceeded) else ""
+        why = stopped_by(self.state) if isinstance(error, BudgetStopped) else ""
         if report is not None:  # a refusal says why, what is missing and what comes nearest
             from marg_ray.report.refusal import refusal_text
 

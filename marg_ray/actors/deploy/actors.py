@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import ray
 
 from marg_ray.actors.admission import Desk
-from marg_ray.actors.assembly import Assembly, Places
+from marg_ray.actors.assembly import Assembly, Places, asked_of
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.deploy.handles import (
     AGENTS,
@@ -135,7 +135,7 @@ class CoordinatorActor(_Actor, Coordinator):
         super().__init__(
             store,
             RayDispatch(runtime.workers),
-            cache=QueryCache(store, settings, model=f"{choice.spec_strong} {choice.spec_fast}"),
+            cache=QueryCache(store, settings, model=asked_of(choice)),
             holder=holder,
             shard=shard,
             admission=own if shard == 0 else RayAdmission(runtime.coordinators),

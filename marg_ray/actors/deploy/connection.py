@@ -44,7 +44,7 @@ def connect(address: str, namespace: str) -> None:
         except Exception as exc:  # Ray raises plain exceptions here
             ray.shutdown()
             if not tries_left:
-                raise RuntimeUnavailable(address, " ".join(str(exc).split())[:300]) from None
+                raise RuntimeUnavailable(address, " ".join(str(exc).split())[-300:]) from None
 
 
 def address_here() -> str:

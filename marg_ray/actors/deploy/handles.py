@@ -53,7 +53,7 @@ async def ask(ref: Any) -> Any:
 def _ours(exc: BaseException) -> BaseException:
     if not isinstance(exc, RayError):
         return exc
-    reason = " ".join(str(exc).split())[:200]
+    reason = " ".join(str(exc).split())[-300:]  # its end names the cause
     return (Gone if isinstance(exc, ActorDiedError) else RuntimeUnavailable)("", reason)
 
 
