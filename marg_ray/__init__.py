@@ -13,6 +13,7 @@ from marg_ray.errors import (
     BudgetExceeded,
     BudgetStopped,
     ContextOverflow,
+    DecisionConflict,
     FetchFailed,
     InsufficientEvidence,
     MargError,
@@ -34,10 +35,12 @@ from marg_ray.errors import (
 
 if TYPE_CHECKING:
     from marg_ray.client import Marg, research
+    from marg_ray.records import Limits
     from marg_ray.report.model import Report
     from marg_ray.settings import Settings
 
 _LAZY = {
+    "Limits": "marg_ray.records",
     "Marg": "marg_ray.client",
     "Report": "marg_ray.report.model",
     "Settings": "marg_ray.settings",
@@ -49,8 +52,10 @@ __all__ = [
     "BudgetExceeded",
     "BudgetStopped",
     "ContextOverflow",
+    "DecisionConflict",
     "FetchFailed",
     "InsufficientEvidence",
+    "Limits",
     "Marg",
     "MargError",
     "ModelError",

@@ -19,7 +19,7 @@ from marg_ray.errors import (
     UsageError,
 )
 from marg_ray.folding import apply, replay
-from marg_ray.messages import Message
+from marg_ray.messages import Message, Steered
 from marg_ray.records import (
     Depth,
     Limits,
@@ -36,6 +36,7 @@ from marg_ray.state import ResearchState
 if TYPE_CHECKING:
     from marg_ray.actors.deploy import Runtime
     from marg_ray.actors.live import Progress
+    from marg_ray.actors.owner import Decision
     from marg_ray.models.select import Choice
     from marg_ray.report.model import Report
     from marg_ray.sources.library.refresh import Progress as IndexProgress
@@ -268,8 +269,38 @@ class Marg:
         library = await shelves.library(tuple(folders))
         await shelves.refresh(library, *([on_progress] if on_progress else []))
 
+    async def submit(self, request: Request, *, key: str = "") -> str:
+        """Start a session and return its id at once. A request that comes again with its idempotency key starts nothing.
+
+        Raises:
+            KeyReused: the key came with another request before.
+            TooBusy: too many sessions wait already.
+        """
+        from marg_ray.actors.coordinator import new_session_id
+
+        return await self.runtime.submit(new_session_id(), request, key)
+
     async def resume(self, session_id: str) -> str:
+        """Go on after a halt, a pause or a crash. Returns the status, as the others here do."""
         return await self.runtime.resume(session_id)
+
+    async def pause(self, session_id: str) -> str:
+        return await self.runtime.pause(session_id)
+
+    async def cancel(self, session_id: str) -> str:
+        return await self.runtime.cancel(session_id)
+
+    async def decide(self, session_id: str, decision: Decision) -> str:
+        """Decide at the gate that the session waits at.
+
+        Raises:
+            DecisionConflict: it was decided already, or something else waits by now.
+        """
+        return await self.runtime.decide(session_id, decision)
+
+    async def steer(self, session_id: str, steered: Steered) -> str:
+        """Change the course of a session under way."""
+        return await self.runtime.steer(session_id, steered)
 
     async def say(self, session_id: str, message: Message) -> None:
         await self.runtime.deliver(session_id, message)
