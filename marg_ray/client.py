@@ -270,7 +270,7 @@ class Marg:
         await shelves.refresh(library, *([on_progress] if on_progress else []))
 
     async def submit(self, request: Request, *, key: str = "") -> str:
-        """Start a session and return its id at once. A request that comes again with its idempotency key starts nothing.
+        """Start a session and return its id at once. A request that comes again with its `key` starts nothing.
 
         Raises:
             KeyReused: the key came with another request before.
