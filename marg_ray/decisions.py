@@ -141,13 +141,13 @@ def steered(state: ResearchState, message: Steered) -> ResearchState:
     state = noted(state, "steering", f"{message.by}: {steering_words(message)}")
     match message.action:
         case "add":
-            return _reopened(_add(state, message.section, message.query))
+            return reopened(_add(state, message.section, message.query))
         case "drop":
-            return _reopened(_drop(state, message.section, message.query))
+            return reopened(_drop(state, message.section, message.query))
         case "pin":
-            return _reopened(_pin(state, message.section, message.hit)) if message.hit else state
+            return reopened(_pin(state, message.section, message.hit)) if message.hit else state
         case "ban":
-            return _reopened(_ban(state, message.location))
+            return reopened(_ban(state, message.location))
         case "raise":
             return _raise(state, message.limits or Limits())
 
@@ -167,7 +167,7 @@ def steering_words(message: Steered) -> str:
             return "raised the limits: " + ", ".join(f"{k} {v}" for k, v in named.items())
 
 
-def _reopened(state: ResearchState) -> ResearchState:
+def reopened(state: ResearchState) -> ResearchState:
     """What was summed up or decided before the change holds no longer."""
     if state.summary is None and not state.summary_failed and not state.decided:
         return state

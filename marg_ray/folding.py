@@ -12,6 +12,7 @@ from marg_ray.decisions import (
     plan_decided,
     plan_edited,
     planned,
+    reopened,
     review_decided,
     steered,
     task_limit,
@@ -131,7 +132,7 @@ def _reviewed(state: ResearchState, review: Review) -> ResearchState:
     final = review.verdict in (ReviewVerdict.PASS, ReviewVerdict.INSUFFICIENT_EVIDENCE)
     if final or state.stop or state.iteration >= state.cap:
         return state
-    return next_round(state, review)
+    return reopened(next_round(state, review))
 
 
 # ---- failures

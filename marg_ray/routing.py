@@ -110,15 +110,27 @@ def _due_over_all(state: ResearchState) -> Iterator[Task]:
         return
     if not _researching_over(state):
         yield _review(state)
+        if _last_review(state):  # nobody waits for the summary that could be there when the review is
+            yield from _summing_up(state)
         return
     if _gate_closed(state):
         return
+    yield from _summing_up(state) or (_format(state),)
+
+
+def _summing_up(state: ResearchState) -> tuple[Task, ...]:
+    """The summary and its check, where they are still to be made."""
     if state.summary is None and not state.summary_failed and _summarised(state):
-        yield _summarise(state)
-    elif state.summary is not None and state.summary_grounding is None:
-        yield _ground(state, state.summary)
-    else:
-        yield _format(state)
+        return (_summarise(state),)
+    if state.summary is not None and state.summary_grounding is None:
+        return (_ground(state, state.summary),)
+    return ()
+
+
+def _last_review(state: ResearchState) -> bool:
+    """Whether the review that is due will hardly send anything back: the cap is reached, or faults were mended once."""
+    assert state.request is not None
+    return state.request.gate is GateMode.NEVER and (state.iteration >= state.cap or state.iteration > 1)
 
 
 def _refused(state: ResearchState) -> bool:

@@ -143,8 +143,8 @@ class EvidenceCard(Record):
     start: int  # place in the source, for source order
     end: int
     heading: str = ""
-    claim: str = Field("", exclude=True)
-    relevance: float = Field(0.0, exclude=True)
+    claim: str = Field(default="", exclude=True)
+    relevance: float = Field(default=0.0, exclude=True)
     published: str = ""
 
 

@@ -339,14 +339,11 @@ async def test_a_session_that_is_over_does_not_stay_in_memory(monkeypatch: pytes
 
 def test_time_between_two_coordinators_is_no_time_of_work() -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
+    first, second = (Steered(task_id=n, action="ban", location="x") for n in "12")
     log = [
         LogEntry(seq=1, epoch=1, at=start, message=started(request_class="full_research")),
-        LogEntry(
-            seq=2, epoch=1, at=start + timedelta(seconds=7), message=Steered(task_id="1", action="ban", location="x")
-        ),
-        LogEntry(
-            seq=3, epoch=2, at=start + timedelta(hours=9), message=Steered(task_id="2", action="ban", location="y")
-        ),
+        LogEntry(seq=2, epoch=1, at=start + timedelta(seconds=7), message=first),
+        LogEntry(seq=3, epoch=2, at=start + timedelta(hours=9), message=second),
         LogEntry(seq=4, epoch=2, at=start + timedelta(hours=9, seconds=3), message=SessionPaused(task_id="3")),
         LogEntry(seq=5, epoch=2, at=start + timedelta(hours=12), message=SessionResumed(task_id="4")),
         LogEntry(seq=6, epoch=2, at=start + timedelta(hours=12, seconds=2), message=SessionCancelled(task_id="5")),

@@ -262,6 +262,25 @@ def test_an_edited_plan_waits_on_as_its_next_revision() -> None:
     assert [s.title for s in walk.state.plan.sections] == ["Mine"] if walk.state.plan else False
 
 
+def test_the_summary_is_of_the_drafts_that_are_delivered() -> None:
+    """It may be written beside a review; one that sends sections back makes it void."""
+    for seed in range(60):
+        walk = Walk(seed, request_class="full_research")
+        for _ in range(STEPS):
+            due = next_tasks(walk.state)
+            if not due:
+                break
+            for task in due:
+                if isinstance(task, SummariseTask):
+                    current = {k: s.draft for k, s in walk.state.sections.items() if s.draft}
+                    assert task.drafts == current
+            before = walk.state
+            walk.say(answer(walk.chance.choice(due), walk.chance))
+            if walk.state.iteration > before.iteration:
+                assert walk.state.summary is None
+                assert not walk.state.summary_failed
+
+
 def test_steering_after_the_summary_has_it_written_again() -> None:
     walk = _researching(sections=1)
     _found(walk, "s1", "https://good.test/a")

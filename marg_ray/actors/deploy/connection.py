@@ -36,6 +36,7 @@ def connect(address: str, namespace: str) -> None:
     else:
         # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
         os.environ.setdefault("RAY_idle_worker_killing_time_threshold_ms", "600000")
+        os.environ.setdefault("RAY_worker_niceness", "0")  # a command's own work, not a batch queue's
         options |= {"address": "local", "include_dashboard": False, "object_store_memory": 256 * 2**20}
     for tries_left in (0,) if address else (1, 0):  # on a busy machine a start may run out of its own time
         try:
