@@ -152,3 +152,8 @@ def _limit(name: str, measure: Measure, value: float, spending: Spending) -> Lim
 def minus(a: Usage, b: Usage) -> Usage:
     """What of `a` is left without `b`, at least 0 of each field."""
     return Usage(**{n: max(type(v)(0), v - getattr(b, n)) for n, v in a})
+
+
+def larger(a: Usage, b: Usage) -> Usage:
+    """The larger of each field."""
+    return Usage(**{n: max(v, getattr(b, n)) for n, v in a})

@@ -65,6 +65,10 @@ class CallKey(Record):
         digest = hashlib.sha256(blob.encode("utf-8", "surrogatepass")).hexdigest()
         return cls(session_id=session_id, kind=kind, key=digest, role=role, task_id=task_id, epoch=epoch)
 
+    def anew(self) -> CallKey:
+        """The same call as another attempt."""
+        return self.model_copy(update={"attempt": uuid4().hex[:12]})
+
 
 class Begun(Record):
     """The ledger's answer: `done` carries the stored result, otherwise the call is granted."""
@@ -89,10 +93,11 @@ class Ledger(Protocol):
         """
 
     async def extend(self, call: CallKey, more: Usage) -> None:
-        """Reserve `more` for a granted call that is to be tried again.
+        """Reserve `more` for a granted call that is to be tried again; `call` names the attempt that was granted.
 
         Raises:
             BudgetExceeded: the session's limits leave no room for it.
+            StaleEpoch: a newer coordinator has taken the session over.
         """
 
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
@@ -123,8 +128,9 @@ async def paid(
     """Make a call through the ledger: reuse its stored result, or make it and settle it.
 
     Where it fails, `spent` of the error (a `Usage`) is counted, so that a call that is tried in vain costs too.
+    A call without an attempt gets one.
     """
-    call = call.model_copy(update={"attempt": uuid4().hex[:12]})
+    call = call if call.attempt else call.anew()
     try:
         begun = await ledger.begin(call, estimate or Usage())
     except asyncio.CancelledError:  # it may have been granted all the same

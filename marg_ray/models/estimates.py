@@ -15,7 +15,12 @@ from marg_ray.records import Usage
 
 TEMPLATE_TOKENS = 700  # of a prompt's fixed text, for the estimate
 MESSAGE_TOKENS = 64  # at most what a server adds around a message
-Estimate = Callable[[ModelTask[Any]], Usage]
+
+
+class Estimate(Protocol):
+    """What one try of a task uses; `text` is its `asked`, where that was made already."""
+
+    def __call__(self, task: ModelTask[Any], text: str = "", /) -> Usage: ...
 
 
 @runtime_checkable
@@ -26,27 +31,32 @@ class Quoting(Protocol):
         """The first try of `task`: its tokens as estimated, with the longest answer; its cost at most."""
 
 
-def estimate(task: ModelTask[Any]) -> Usage:
-    """About what one try of `task` uses at most, for a model that does not quote."""
-    tokens_in = estimate_tokens(json.dumps(asked(task), ensure_ascii=False)) + TEMPLATE_TOKENS
+def estimate(task: ModelTask[Any], text: str = "") -> Usage:
+    """About what one try of `task` uses at most, for a model that does not quote. `text` is `asked`, if known."""
+    tokens_in = estimate_tokens(text or asked(task)) + TEMPLATE_TOKENS
     return Usage(calls=1, tokens_in=tokens_in, tokens_out=task.max_tokens)
 
 
-def free(_: ModelTask[Any]) -> Usage:
+def free(_: ModelTask[Any], text: str = "") -> Usage:
     """The estimate for a model that costs nothing."""
     return Usage()
 
 
-async def quote(model: ModelClient, task: ModelTask[Any], call: Call, otherwise: Estimate = estimate) -> Usage:
+async def quote(
+    model: ModelClient, task: ModelTask[Any], call: Call, otherwise: Estimate = estimate, text: str = ""
+) -> Usage:
     """What the first try of `task` is to reserve, as the model says itself where it can."""
-    return await model.quote(task, call) if isinstance(model, Quoting) else otherwise(task)
+    return await model.quote(task, call) if isinstance(model, Quoting) else otherwise(task, text)
 
 
-def asked(task: ModelTask[Any]) -> dict[str, Any]:
-    """The task's fields as JSON values; a whole document is named by its source id."""
+def asked(task: ModelTask[Any]) -> str:
+    """The task's fields as JSON text; a whole document is named by its source id."""
     documents = {name for name in type(task).model_fields if isinstance(getattr(task, name), Document)}
-    fields: dict[str, Any] = task.model_dump(mode="json", exclude=documents)
-    return fields | {name: getattr(task, name).source_id for name in documents}
+    try:
+        fields = task.model_dump_json(exclude=documents)
+    except ValueError:  # half of a surrogate pair, which that writer does not know
+        fields = json.dumps(task.model_dump(mode="json", exclude=documents), ensure_ascii=False)
+    return fields + "".join(f' {name}="{getattr(task, name).source_id}"' for name in sorted(documents))
 
 
 def most_tokens(texts: Iterable[str]) -> int:

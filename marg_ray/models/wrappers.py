@@ -9,7 +9,16 @@ from typing import Any, cast
 
 from marg_ray.errors import ContextOverflow, ModelError, ModelUnavailable, OutputCut, ParseError
 from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply, Tier
-from marg_ray.models.estimates import Allowance, Calibration, Estimate, asked, carrying, estimate, free, quote
+from marg_ray.models.estimates import (
+    Allowance,
+    Calibration,
+    Estimate,
+    asked,
+    carrying,
+    estimate,
+    free,
+    quote,
+)
 from marg_ray.models.tasks import FreeText
 from marg_ray.records import Note, Role, Usage
 from marg_ray.seams import CallKey, Ledger, paid
@@ -57,17 +66,10 @@ class MeteredModel:
         Raises:
             BudgetExceeded: the session's limits leave no room for the call, or for a further try that it needs.
         """
-        kind = type(task).__name__
+        kind, text = type(task).__name__, asked(task)
         key = CallKey.of(
-            call.session_id,
-            "model",
-            task.role,
-            kind,
-            asked(task),
-            self.name,
-            task_id=call.task_id,
-            epoch=call.epoch,
-        )
+            call.session_id, "model", task.role, kind, text, self.name, task_id=call.task_id, epoch=call.epoch
+        ).anew()
         made: list[Reply[OutT]] = []
 
         async def allow(more: Usage) -> None:
@@ -77,7 +79,7 @@ class MeteredModel:
             made.append(await self._model.run(task, replace(call, allow=allow)))
             return dump(made[0]), made[0].usage
 
-        most = await quote(self._model, task, call, self._estimate)
+        most = await quote(self._model, task, call, self._estimate, text)
         settled = await paid(self._ledger, key, make, self._calibration.expected(self.name, kind, most))
         if made:
             self._calibration.saw(self.name, kind, most, settled.usage)

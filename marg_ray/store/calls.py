@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from marg_ray.budget import larger
 from marg_ray.records import Usage
 from marg_ray.seams import CallKey
 from marg_ray.store.log import fence, limits_of, now, storable
@@ -58,8 +59,10 @@ class BeginCall:
         stored = db.execute(_KNOWN, _place(self.call)).one()
         known = _call_row(stored)
         the_same = stored.token == self.token or (self.call.attempt and stored.attempt == self.call.attempt)
-        if known.status == "settled" or (known.status == "begun" and the_same):
+        if known.status == "settled":
             return known
+        if known.status == "begun" and the_same:
+            return _raised(db, known, self.reserved)
         died = known.status == "begun"
         again = CallRow(
             call=self.call,
@@ -71,6 +74,15 @@ class BeginCall:
         changes = {**_named(self.call), "status": "begun", "begun": again.begun, "token": self.token}
         db.execute(_CHANGE.values(**changes, **reserved, **_numbers("lost", again.lost)), _place(self.call))
         return again
+
+
+def _raised(db: sa.Connection, known: CallRow, reserved: Usage) -> CallRow:
+    """The call under way with at least `reserved` reserved for it."""
+    most = larger(known.reserved, reserved)
+    if most == known.reserved:
+        return known
+    db.execute(_CHANGE.values(**_numbers("reserved", most)), _place(known.call))
+    return known.model_copy(update={"reserved": most})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from marg_ray.budget import larger
 from marg_ray.errors import SessionNotFound, StaleEpoch, StoreConflict
 from marg_ray.messages import Message, ReportReady, SessionStarted, SourceRead, Steered
 from marg_ray.records import Limits, Usage
@@ -133,7 +134,9 @@ class MemoryStore:
         if known is not None:
             died = known.status == "begun"
             if died and call.attempt and known.call.attempt == call.attempt:
-                return known
+                row = known.model_copy(update={"reserved": larger(known.reserved, row.reserved)})
+                self._calls[call.session_id, call.key] = row
+                return row
             lost = known.lost + known.reserved if died else known.lost
             row = row.model_copy(update={"lost": lost, "begun": known.begun + died})
         self._calls[call.session_id, call.key] = row

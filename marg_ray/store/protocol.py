@@ -139,7 +139,8 @@ class Store(Protocol):
         """Note that a call is under way; a settled one comes back with its result and is not touched.
 
         Begun again without having been released, its process died: what was reserved counts as lost. The same
-        `attempt` (where the call names one) is not begun twice: its answer was lost, and it comes back as it is.
+        `attempt` (where the call names one) is not begun twice: its answer was lost, and it comes back as it is, with
+        the larger of what was and what is to be reserved: so a call under way may be allowed more.
 
         Raises:
             StaleEpoch: the call's epoch is not 0 and not the session's.

@@ -53,6 +53,20 @@ async def test_the_same_attempt_is_begun_once(store: Store) -> None:
     assert (again.status, again.begun, again.reserved) == ("begun", 2, Usage(calls=2))
 
 
+async def test_an_attempt_under_way_may_be_allowed_more(store: Store) -> None:
+    await store.begin_call(call(attempt="a"), Usage(calls=1, tokens_in=50, cost=0.5))
+    more = await store.begin_call(call(attempt="a"), Usage(calls=2, tokens_in=40, cost=0.75))
+    assert (more.status, more.begun, more.lost) == ("begun", 1, Usage())
+    assert more.reserved == Usage(calls=2, tokens_in=50, cost=0.75)
+    assert await store.begin_call(call(attempt="a"), Usage(cost=0.25)) == more
+    assert await store.calls("S") == [more]
+    another = await store.begin_call(call(attempt="b"), Usage(cost=0.25))
+    assert (another.lost, another.reserved) == (more.reserved, Usage(cost=0.25))
+    await store.settle_call(call(attempt="b"), "{}", Usage(cost=0.125))
+    settled = await store.begin_call(call(attempt="b"), Usage(cost=1.0))
+    assert (settled.status, settled.reserved) == ("settled", Usage())
+
+
 async def test_a_released_call_begins_again_without_loss(store: Store) -> None:
     await store.begin_call(call(), Usage(calls=1, cost=0.5))
     await store.release_call(call())

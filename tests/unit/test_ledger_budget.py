@@ -344,3 +344,56 @@ class TestRestart:
         assert len(ledger._accounts) <= 2
         with pytest.raises(BudgetExceeded):
             await ledger.begin(key("b", "b"), usage(41))
+
+    async def test_what_a_call_was_allowed_beyond_its_estimate_is_known_too(self) -> None:
+        store = await store_with(Limits(usd=1.0))
+        call = key("a", "a", attempt="1")
+        first = LedgerBook(store)
+        await first.begin(call, usage(1, 0.3))
+        await first.extend(call, usage(1, 0.3))
+        ledger = LedgerBook(store)
+        await ledger.extend(call, usage(1, 0.3))
+        with pytest.raises(BudgetExceeded) as refused:
+            await ledger.extend(call, usage(1, 0.2))
+        assert refused.value.used == pytest.approx(0.9)
+        (row,) = await store.calls("S")
+        assert row.reserved.cost == pytest.approx(0.9)
+        await ledger.end(call, "1", usage(3, 0.7))
+        await spend(LedgerBook(store), "b", usage(1, 0.3))
+
+    async def test_a_further_try_after_a_restart_is_known_where_a_limit_comes_later(self) -> None:
+        store = await store_with()
+        call = key("a", "a", attempt="1")
+        await LedgerBook(store).begin(call, usage(1, 0.3))
+        again = LedgerBook(store)
+        await again.extend(call, usage(1, 0.3))  # begun before this process started, and no limit is set
+        await again.extend(call, usage(1, 0.2))
+        await raise_limits(store, Limits(usd=1.0))
+        with pytest.raises(BudgetExceeded) as refused:
+            await LedgerBook(store, patience_s=0.01).begin(key("b", "b"), usage(1, 0.3))
+        assert refused.value.used == pytest.approx(0.8)
+
+    async def test_a_refused_or_stale_further_try_reserves_nothing(self) -> None:
+        store = await store_with(Limits(usd=1.0))
+        ledger, call = LedgerBook(store), key("a", "a", epoch=1, attempt="1")
+        await ledger.begin(call, usage(1, 0.3))
+        with pytest.raises(BudgetExceeded):
+            await ledger.extend(call, usage(1, 0.8))
+        assert [row.reserved.cost for row in await store.calls("S")] == [0.3]
+        await store.take_over("S")
+        with pytest.raises(StaleEpoch):
+            await ledger.extend(call, usage(1, 0.7))
+        await spend(ledger, "b", usage(1, 0.7))
+
+    async def test_the_same_attempt_that_begins_again_keeps_what_it_was_allowed(self) -> None:
+        store = await store_with(Limits(usd=1.0))
+        call = key("a", "a", attempt="1")
+        ledger = LedgerBook(store)
+        await ledger.begin(call, usage(1, 0.3))
+        await ledger.extend(call, usage(1, 0.3))
+        again = LedgerBook(store)
+        await again.begin(call, usage(1, 0.3))
+        with pytest.raises(BudgetExceeded):
+            await LedgerBook(store, patience_s=0.01).begin(key("b", "b"), usage(1, 0.5))
+        with pytest.raises(BudgetExceeded):
+            await again.extend(call, usage(1, 0.5))

@@ -69,10 +69,26 @@ class TestMetered:
 
     async def test_a_document_is_known_by_its_id(self) -> None:
         task = samples.extract_claims()
-        fields = asked(task)
-        assert fields["document"] == task.document.source_id
+        text = asked(task)
+        assert text.endswith(f'document="{task.document.source_id}"')
+        assert task.document.text not in text
         other = samples.extract_claims(document=samples.document("Other text."))
-        assert asked(other) != fields
+        assert asked(other) != text
+
+    def test_half_a_surrogate_pair_is_no_hindrance(self) -> None:
+        texts = {asked(samples.rewrite_query(query=q)) for q in ("tides \ud800", "tides \udbff", "tides")}
+        assert len(texts) == 3
+
+    async def test_an_estimate_is_given_what_was_written_out_for_the_key(self) -> None:
+        given: list[str] = []
+
+        def estimated(_: object, text: str = "", /) -> Usage:
+            given.append(text)
+            return Usage()
+
+        task = samples.make_plan()
+        await MeteredModel(CannedModel(), MemoryLedger(), estimate=estimated).run(task, CALL)
+        assert given == [asked(task)]
 
     async def test_a_failed_call_is_given_back(self) -> None:
         ledger = MemoryLedger()
