@@ -9,7 +9,6 @@ from marg_ray.store.memory import MemoryStore
 from marg_ray.store.protocol import Store
 from marg_ray.store.sql import SqlStore, sqlite_url
 from tests.postgres import Postgres
-from tests.postgres import postgres as postgres
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

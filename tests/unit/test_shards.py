@@ -11,15 +11,20 @@ import pytest
 
 from marg_ray.actors.admission import Desk
 from marg_ray.actors.coordinator import Coordinator
+from marg_ray.actors.formatter import Formatter
+from marg_ray.actors.ledger import LedgerBook
 from marg_ray.errors import RuntimeUnavailable, SessionMoved, StaleEpoch, StoreUnavailable, TooBusy
 from marg_ray.messages import Message
-from marg_ray.records import Priority, Request
+from marg_ray.records import Priority, ReportStatus, Request, Role, Usage
+from marg_ray.seams import CallKey, in_thread
 from marg_ray.settings import AdmissionSettings
+from marg_ray.store.artefacts import Artefacts
 from marg_ray.store.memory import MemoryStore
 from marg_ray.store.protocol import LogEntry, Store
 from marg_ray.store.sql import SqlStore, sqlite_url
-from marg_ray.tasks import Task
+from marg_ray.tasks import FormatTask, Task
 from tests.answers import answer
+from tests.postgres import Postgres
 
 LIMIT_S = 20
 ENDED = ("passed", "quality_warning", "insufficient_evidence", "budget_stopped")
@@ -44,9 +49,15 @@ async def made() -> AsyncIterator[list[Coordinator]]:
         await coordinator.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return MemoryStore() if request.param == "memory" else await SqlStore.open(sqlite_url(tmp_path / "marg.db"))
+    match request.param:
+        case "sqlite":
+            return await SqlStore.open(sqlite_url(tmp_path / "marg.db"))
+        case "postgres":
+            server: Postgres = request.getfixturevalue("postgres")
+            return await SqlStore.open(server.database())
+    return MemoryStore()
 
 
 async def until(coordinator: Coordinator, *statuses: str, session: str = "S") -> str:
@@ -116,6 +127,57 @@ async def test_two_who_resume_at_once_are_one_coordinator(store: Store, made: li
     assert await until(winner, *ENDED) in ENDED
     entries = await store.read("S")
     assert [e.seq for e in entries] == list(range(1, len(entries) + 1))
+
+
+async def test_nothing_of_a_replaced_coordinator_is_kept(store: Store, made: list[Coordinator], tmp_path: Path) -> None:
+    """Its append, its calls' results and its report are refused; the new one's are not."""
+    handed: list[Task] = []
+
+    async def asked(task: Task) -> Message:
+        handed.append(task)
+        return await silent(task)
+
+    old = Coordinator(store, asked, holder="dead/1/1")
+    new = Coordinator(store, silent, holder="us")
+    made.append(new)
+    await old.submit("S", REQUEST)
+    await asyncio.wait_for(_until_handed(handed), LIMIT_S)
+    (task,) = handed
+    key = CallKey.of("S", "model", Role.PLANNER, "asked", task_id=task.id, epoch=task.epoch)
+    ledger = LedgerBook(store)
+    await ledger.begin(key, Usage(calls=1))
+    assert await new.resume("S") == "running"
+    with pytest.raises(StaleEpoch):
+        await ledger.end(key, "{}", Usage(calls=1))
+    with pytest.raises(StaleEpoch):
+        await store.begin_call(key.model_copy(update={"key": "k" * 64}), Usage(calls=1))
+
+    async def opened() -> Store:
+        return store
+
+    artefacts = Artefacts(tmp_path / "reports")
+    formatter = Formatter(artefacts=artefacts, open_store=opened, model_name="m", light=in_thread)
+    late = FormatTask(id="S/format/0", session_id="S", epoch=task.epoch, status=ReportStatus.PASSED)
+    with pytest.raises(StaleEpoch):
+        await formatter.handle(late)
+    assert not artefacts_in(tmp_path)
+    with pytest.raises(StaleEpoch):
+        await old.pause("S")
+    current = key.model_copy(update={"epoch": (await store.session("S")).epoch})
+    await ledger.begin(current, Usage(calls=1))
+    await ledger.end(current, "{}", Usage(calls=1))
+    assert [c.status for c in await store.calls("S")] == ["settled"]
+
+
+def artefacts_in(folder: Path) -> list[Path]:
+    return list(folder.glob("reports/*"))
+
+
+async def _until_handed(handed: list[Task]) -> None:
+    for _ in range(2000):
+        if handed:
+            return
+        await asyncio.sleep(0.005)
 
 
 class StoreWithGaps(MemoryStore):

@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+from tests.postgres import postgres as postgres
