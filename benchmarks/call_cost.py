@@ -41,7 +41,9 @@ from marg_ray.store.sql import SqlStore, sqlite_url  # noqa: E402
 
 WORDS = 1400  # of a prompt that reads a source
 PASSAGES = 10
-SENTENCE = "The barrage at the mouth of the river has produced about 540 GWh of power a year since 1966. "
+SENTENCE = (
+    "The barrage at the river’s mouth has produced about 540 GWh of power a year – enough for a town – since 1966. "
+)
 One = Callable[[int], Awaitable[object]]
 
 
@@ -179,7 +181,7 @@ async def prompts(calls: int) -> None:
     call = Call(session_id="s", task_id="t")
 
     async def key(n: int) -> None:
-        CallKey.of("s", "model", Role.RESEARCHER, asked(tasks[n]), "sim")
+        CallKey.of("s", "model", Role.RESEARCHER, "ExtractClaims", asked(tasks[n]), "sim")
 
     async def quote(n: int) -> None:
         await model.quote(tasks[n], call)

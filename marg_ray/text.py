@@ -29,6 +29,9 @@ _LIGATURES = {
     "\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st",
 }  # fmt: skip
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
+_PRINTED = re.compile(  # what is changed or dropped and is printable all the same
+    "[\u034f\u115f\u1160\u17b4\u17b5\ufb00-\ufb06\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WHITE = re.compile(r"\s+")
 
@@ -41,8 +44,11 @@ def clean_text(s: str) -> str:
     letters, noncharacters. A joiner stays where it shapes its neighbours (Arabic and Indic scripts, emoji). A
     lone surrogate becomes U+FFFD; two that belong together become their letter.
     """
-    if s.isascii() and s.isprintable():
-        return s
+    if s.replace("\n", "").replace("\t", "").isprintable():  # most often: one walk instead of eight
+        if s.isascii():
+            return s
+        if not _PRINTED.search(s):
+            return unicodedata.normalize("NFC", s)
     if _SURROGATE.search(s):
         s = s.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     s = _LINE_ENDS.sub("\n", _TERMINAL.sub("", s))

@@ -51,7 +51,7 @@ def render(task: ModelTask[Any]) -> Prompt:
     """
     system, user = _blocks(task.template)
     values = {name: getattr(task, name) for name in type(task).model_fields}
-    return Prompt(system=_fill(system, values), user=_fill(user, values), digest=template_digest(task.template))
+    return Prompt(system=system, user=_fill(user, values), digest=template_digest(task.template))
 
 
 @lru_cache(maxsize=64)
@@ -84,16 +84,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
         autoescape=False,  # prompts are no HTML; `data` guards the tags
+        auto_reload=False,  # else each prompt asks the disk whether its templates were changed
     )
     env.filters |= {"data": data, "attr": attr}
     return env
 
 
 @lru_cache(maxsize=64)
-def _blocks(name: str) -> tuple[Template, Template]:
+def _blocks(name: str) -> tuple[str, Template]:
+    """The system text, which no task changes, and the template of the user part."""
     source, _, _ = _loaded(f"{name}.md.j2")
     env = _environment()
-    return env.from_string(_inside(source, "system")), env.from_string(_inside(source, "user"))
+    return _fill(env.from_string(_inside(source, "system")), {}), env.from_string(_inside(source, "user"))
 
 
 def _inside(source: str, block: str) -> str:

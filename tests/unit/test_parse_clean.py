@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marg_ray.text import clean_text, one_line
+from marg_ray.text import _PRINTED, clean_text, one_line
 from tests.shared import case_file
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=40)
@@ -85,3 +86,18 @@ def test_joiners_in_latin_words_go() -> None:
 
 def test_one_line() -> None:
     assert one_line("  a \n\n b\t c\u00a0 ") == "a b c"
+
+
+def test_what_may_be_left_alone_is_known_by_one_look() -> None:
+    """Whatever is not cleaned letter by letter would come out of that as it is."""
+    left_alone = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if c.isprintable() and not _PRINTED.match(c))
+    assert len(left_alone) > 100_000
+    spaced = "\n".join(left_alone)
+    assert clean_text(spaced) == unicodedata.normalize("NFC", spaced)
+    with_a_control = spaced + "\n\0"
+    assert clean_text(with_a_control) == clean_text(spaced) + "\n"
+
+
+@pytest.mark.parametrize("kept", ["a\tb", "two\nlines", "“é” – 潮汐", "", " "])
+def test_clean_text_is_left_alone(kept: str) -> None:
+    assert clean_text(kept) == kept
