@@ -17,7 +17,9 @@ from marg_ray.store.schema import CALLS, SESSIONS, add
 _FIELDS = tuple(Usage.model_fields)
 _ONE = sa.and_(CALLS.c.session_id == sa.bindparam("session"), CALLS.c.key == sa.bindparam("asked"))
 _KNOWN = sa.select(CALLS).where(_ONE).with_for_update()
-_CHANGE = sa.update(CALLS).where(_ONE)
+_CHANGE = sa.update(CALLS).where(_ONE)  # what is set comes with the parameters: a statement is compiled once
+_CHANGE_OPEN = _CHANGE.where(CALLS.c.status != "settled")
+_CHANGE_BEGUN = _CHANGE.where(CALLS.c.status == "begun")
 _OF_SESSION = (
     sa.select(CALLS).where(CALLS.c.session_id == sa.bindparam("session")).order_by(CALLS.c.begun_at, CALLS.c.key)
 )
@@ -72,7 +74,7 @@ class BeginCall:
             begun=known.begun + died,
         )
         changes = {**_named(self.call), "status": "begun", "begun": again.begun, "token": self.token}
-        db.execute(_CHANGE.values(**changes, **reserved, **_numbers("lost", again.lost)), _place(self.call))
+        db.execute(_CHANGE, {**_place(self.call), **changes, **reserved, **_numbers("lost", again.lost)})
         return again
 
 
@@ -81,7 +83,7 @@ def _raised(db: sa.Connection, known: CallRow, reserved: Usage) -> CallRow:
     most = larger(known.reserved, reserved)
     if most == known.reserved:
         return known
-    db.execute(_CHANGE.values(**_numbers("reserved", most)), _place(known.call))
+    db.execute(_CHANGE, {**_place(known.call), **_numbers("reserved", most)})
     return known.model_copy(update={"reserved": most})
 
 
@@ -97,14 +99,13 @@ class SettleCall:
         if self.call.epoch:
             fence(db, self.call.session_id, self.call.epoch, hold=True)
         done = {"status": "settled", "result": self.result, **_numbers("used", self.usage)}
-        open_still = _CHANGE.where(CALLS.c.status != "settled").values(**done, **_numbers("reserved", Usage()))
-        if db.execute(open_still, _place(self.call)).rowcount == 0:
+        changes = {**_place(self.call), **done, **_numbers("reserved", Usage())}
+        if db.execute(_CHANGE_OPEN, changes).rowcount == 0:
             add(db, CALLS, {**_named(self.call), "begun": 1, "begun_at": now(), **done})
 
 
 def release_call(db: sa.Connection, call: CallKey) -> None:
-    begun = _CHANGE.where(CALLS.c.status == "begun")
-    db.execute(begun.values(status="released", **_numbers("reserved", Usage())), _place(call))
+    db.execute(_CHANGE_BEGUN, {**_place(call), "status": "released", **_numbers("reserved", Usage())})
 
 
 def calls(db: sa.Connection, session_id: str) -> list[CallRow]:
