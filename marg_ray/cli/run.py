@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from marg_ray.actors.deploy import Control
+    from marg_ray.models.select import Choice
     from marg_ray.report.model import Report
     from marg_ray.sources.library.refresh import Progress as IndexProgress
 
@@ -135,10 +137,21 @@ class Watch:
             marg = Marg(self.settings, offline=self.request.sources.offline)
             await marg.start()
             self.control = marg.runtime
+            if self.request.limits.usd is not None:
+                await self._warn_of_unknown_prices(marg.runtime.choice)
             if not self.resumed:
                 return marg.run(self.session_id, self.request, self._indexed)
         await self.control.resume(self.session_id)
         return self._steps()
+
+    async def _warn_of_unknown_prices(self, choice: Choice) -> None:
+        """A limit in dollars holds only models whose price is known."""
+        from marg_ray.models.prices import unpriced
+
+        specs = (choice.spec_fast, choice.spec_strong)
+        for spec in await asyncio.to_thread(unpriced, specs, self.settings.models, os.environ):
+            typer.echo(f"marg: no price is known for {spec}: a limit in dollars cannot hold it", err=True)
+            typer.echo("      set models.prices, or give --max-tokens", err=True)
 
     async def _steps(self) -> AsyncIterator[Step]:
         """Every step after the entries that are here, to the next end."""
