@@ -26,6 +26,7 @@ def show(
     ] = "",
     log: Annotated[bool, typer.Option("--log", help="Print what happened, a line each.")] = False,
     calls: Annotated[bool, typer.Option("--calls", help="Print every paid call, one JSON object a line.")] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Print the run's figures as JSON.")] = False,
     fmt: Annotated[str, typer.Option("--format", "-f", help="Of the report: md, html or json.")] = "md",
     out: Annotated[
         list[Path] | None,
@@ -44,14 +45,17 @@ def show(
         check_path(path)
     settings = load()
 
-    async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow], Account]:
+    async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow], Account, str]:
         found = await find_session(store, session)
         entries = await store.read(found)
-        return found, entries, await store.calls(found) if calls else [], await store.account(found)
+        rows = await store.calls(found) if calls else []
+        return found, entries, rows, await store.account(found), await store.metrics(found)
 
-    session_id, entries, rows, spent = with_store(settings, read)
+    session_id, entries, rows, spent, figures = with_store(settings, read)
     if source:
         sys.stdout.buffer.write(Places.of(settings).snapshots.text(source).encode("utf-8"))
+    elif metrics:
+        typer.echo(figures or "{}")
     elif calls:
         for row in rows:
             typer.echo(row.model_dump_json(exclude={"result"}))
