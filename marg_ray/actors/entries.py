@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from marg_ray.records import Usage
-from marg_ray.seams import Begun, CallKey, Ledger
+from marg_ray.seams import Begun, CallKey
+from marg_ray.store.protocol import CacheRow
+
+log = logging.getLogger(__name__)
 
 LINGER_S = 0.005  # how long an entry waits for others to go with it, while the one before is on its way
 MOST = 64  # entries in one request
@@ -38,22 +42,49 @@ class Failed:
     call: CallKey
 
 
-Entry: TypeAlias = Begin | End | Failed
-Outcome: TypeAlias = Begun | Exception | None
-"""Of an entry: a begin's answer, or the error that was raised. None: entered; or a begin that would have to wait."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """See `Store.cache_get`."""
+
+    space: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """See `Store.cache_put`."""
+
+    space: str
+    key: str
+    value: str
+    ttl_s: float
+
+
+Entry: TypeAlias = Begin | End | Failed | Look | Keep
+Outcome: TypeAlias = Begun | CacheRow | Exception | None
+"""Of an entry: its answer, or the error that was raised. Of a begin, None says that it would have to wait."""
 EnterAll: TypeAlias = Callable[[Sequence[Entry]], Awaitable[Sequence[Outcome]]]
 
 
+class Alone(Protocol):
+    """The part of a `Ledger` that is asked by itself."""
+
+    async def begin(self, call: CallKey, estimate: Usage) -> Begun: ...
+
+    async def extend(self, call: CallKey, more: Usage) -> None: ...
+
+
 class BatchedLedger:
-    """A `Ledger` whose entries travel together: what comes while a request is under way goes with the next one.
+    """A `Ledger` and a `CacheStore` whose entries travel together: what comes while a request is under way goes with
+    the next one.
 
     `enter_all` makes one request of several entries and gives an outcome for each, in order; where it raises, every
     one of them does. `ledger` is asked by itself for what has to wait for others, so that no entry waits for another
     in its request. A lone entry is sent at once.
     """
 
-    def __init__(self, ledger: Ledger, enter_all: EnterAll, *, linger_s: float = LINGER_S) -> None:
-        self._ledger, self._enter_all, self._linger_s = ledger, enter_all, linger_s
+    def __init__(self, alone: Alone, enter_all: EnterAll, *, linger_s: float = LINGER_S) -> None:
+        self._alone, self._enter_all, self._linger_s = alone, enter_all, linger_s
         self._waiting: list[tuple[Entry, asyncio.Future[Outcome]]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._under_way = set[asyncio.Task[None]]()
@@ -66,11 +97,11 @@ class BatchedLedger:
         outcome = await asyncio.shield(future)
         if isinstance(outcome, Exception):
             raise outcome
-        return outcome or await self._ledger.begin(call, estimate)
+        return outcome if isinstance(outcome, Begun) else await self._alone.begin(call, estimate)
 
     async def extend(self, call: CallKey, more: Usage) -> None:
         """See `Ledger.extend`."""
-        await self._ledger.extend(call, more)
+        await self._alone.extend(call, more)
 
     async def end(self, call: CallKey, result: str, usage: Usage) -> None:
         """See `Ledger.end`."""
@@ -82,10 +113,20 @@ class BatchedLedger:
             await asyncio.wait([beginning])
         await self._enter(Failed(call))
 
-    async def _enter(self, entry: Entry) -> None:
+    async def cache_get(self, space: str, key: str) -> CacheRow | None:
+        """See `Store.cache_get`."""
+        row = await self._enter(Look(space, key))
+        return row if isinstance(row, CacheRow) else None
+
+    async def cache_put(self, space: str, key: str, value: str, ttl_s: float) -> None:
+        """See `Store.cache_put`; nobody waits for it. What is not kept is looked for in vain, and made again."""
+        self._add(Keep(space, key, value, ttl_s)).add_done_callback(_warn)
+
+    async def _enter(self, entry: Entry) -> Outcome:
         outcome = await asyncio.shield(self._add(entry))
         if isinstance(outcome, Exception):
             raise outcome
+        return outcome
 
     def _add(self, entry: Entry) -> asyncio.Future[Outcome]:
         loop = asyncio.get_running_loop()
@@ -120,3 +161,8 @@ class BatchedLedger:
         for future, outcome in zip(futures, outcomes, strict=True):
             if not future.done():
                 future.set_result(outcome)
+
+
+def _warn(kept: asyncio.Future[Outcome]) -> None:
+    if not kept.cancelled() and isinstance(outcome := kept.result(), Exception):
+        log.warning("nothing was put into a cache: %s", outcome)

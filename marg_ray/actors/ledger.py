@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from marg_ray.actors.entries import Begin, End, Entry, Failed, Outcome
+from marg_ray.actors.entries import Begin, End, Entry, Failed, Keep, Look, Outcome
 from marg_ray.budget import NOTHING, RESEARCH, UNLIMITED, Budget, Granted, Refused, Spending, bounded, minus
 from marg_ray.errors import BudgetExceeded, SessionNotFound, StaleEpoch
 from marg_ray.records import Limits, Usage
@@ -144,6 +144,10 @@ class LedgerBook:
                     await self.end(call, result, usage)
                 case Failed(call):
                     await self.failed(call)
+                case Look(space, key):
+                    return await self._store.cache_get(space, key)
+                case Keep(space, key, value, ttl_s):
+                    await self._store.cache_put(space, key, value, ttl_s)
         except _MustWait:
             return None
         except Exception as exc:

@@ -11,6 +11,7 @@ import pytest
 from marg_ray.actors.entries import MOST, BatchedLedger, Begin, End, Entry, Failed, Outcome
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.errors import BudgetExceeded, RuntimeUnavailable, StaleEpoch
+from marg_ray.memory.spaces import Space
 from marg_ray.records import Limits, Role, Usage
 from marg_ray.seams import Begun, CallKey, Ledger, paid
 from marg_ray.store.memory import MemoryStore
@@ -102,12 +103,6 @@ class Link:
     async def extend(self, call: CallKey, more: Usage) -> None:
         await self.book.extend(call, more)
 
-    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
-        raise AssertionError("ends travel together")
-
-    async def failed(self, call: CallKey) -> None:
-        raise AssertionError("they travel together")
-
 
 def linked(store: MemoryStore) -> tuple[BatchedLedger, Link]:
     link = Link(LedgerBook(store))
@@ -184,6 +179,29 @@ class TestTogether:
         assert [type(e) for e in ends] == [RuntimeUnavailable] * 3
         link.down = None
         assert await ledger.begin(key("a", "a"), usage(1)) == GRANTED
+
+
+class TestCaches:
+    async def test_they_travel_with_the_others(self) -> None:
+        store = MemoryStore()
+        ledger, link = linked(store)
+        space = Space(ledger, "page", 60.0)
+        assert await space.read("k", str) is None
+        await space.write("k", "text")  # nobody waits for it: it goes with what comes next
+        await ledger.end(key("a", "a"), "1", usage(1))
+        assert link.requests == [1, 2]
+        assert await space.read("k", str) == "text"
+        assert (space.counts.hits, space.counts.misses) == (1, 1)
+
+    async def test_a_cache_that_fails_is_only_a_miss(self, caplog: pytest.LogCaptureFixture) -> None:
+        ledger, link = linked(MemoryStore())
+        link.down = RuntimeUnavailable("", "the ledger is away")
+        space = Space(ledger, "page", 60.0)
+        assert await space.read("k", str) is None
+        await space.write("k", "text")
+        await settle_loop()
+        assert "passed over" in caplog.text
+        assert "nothing was put into a cache" in caplog.text
 
 
 class TestCancelled:
