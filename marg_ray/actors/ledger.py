@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from marg_ray.actors.accounts import Account, Held
 from marg_ray.actors.entries import Begin, End, Entry, Failed, Keep, Look, Outcome
 from marg_ray.budget import NOTHING, RESEARCH, UNLIMITED, Budget, Granted, Refused, Spending, bounded, minus
 from marg_ray.errors import BudgetExceeded, SessionNotFound, StaleEpoch
@@ -21,83 +22,6 @@ REREAD_S = 60.0  # a session without limits may have got some
 
 class _MustWait(Exception):
     """Others stand in the way, and nobody wants to wait for them."""
-
-
-@dataclass(eq=False)
-class _Held:
-    """A call under way, and what is reserved for it."""
-
-    call: CallKey
-    estimate: Usage = NOTHING
-    reserved: Usage = NOTHING  # of the session's limits; less than the estimate where it has none
-    noted: bool = False  # the store knows of it
-    granted: bool = False
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def by(self, call: CallKey) -> bool:
-        return (self.call.task_id, self.call.attempt) == (call.task_id, call.attempt)
-
-
-@dataclass(eq=False)
-class _Account:
-    """What is known of a session. Without a limit only which calls are under way or settled is kept."""
-
-    epoch: int
-    read_at: float
-    budget: Budget | None = None
-    under_way: dict[str, _Held] = field(default_factory=dict)
-    orphans: dict[str, _Held] = field(default_factory=dict)  # begun before this process started, and still open
-    settled: dict[str, tuple[str, ...]] = field(default_factory=dict)  # key -> attempts that ended, "" where not known
-    room: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def reserve(self, held: _Held, usage: Usage) -> None:
-        if self.budget is not None:
-            self.budget = self.budget.reserve(usage, held.call.role)
-            held.reserved += usage
-
-    def give_back(self, held: _Held, usage: Usage) -> None:
-        """Of what is reserved for a call under way, `usage` is not needed after all."""
-        held.estimate = minus(held.estimate, usage)
-        if self.budget is not None and held.reserved != NOTHING:
-            self.budget = self.budget.settle(usage, NOTHING, held.call.role)
-            held.reserved = minus(held.reserved, usage)
-            self.wake()
-
-    def leave(self, held: _Held, used: Usage) -> None:
-        """The call is not under way any more: what it had reserved comes back, `used` is spent."""
-        if self.budget is not None:
-            self.budget = self.budget.settle(held.reserved, used, held.call.role)
-        held.reserved = NOTHING
-        for calls in (self.under_way, self.orphans):
-            if calls.get(held.call.key) is held:
-                del calls[held.call.key]
-        if self.budget is not None and not self.under_way and not self.orphans:
-            self.budget = self.budget.idle()
-        held.over.set()
-        if self.budget is not None:
-            self.wake()
-
-    def nothing_to_lose(self, estimate: Usage) -> bool:
-        """Whether a call needs no trace in the store before it is made: should it die, no money or limit is missing."""
-        return estimate == NOTHING or (self.budget is None and not estimate.cost)
-
-    def fence(self, call: CallKey) -> None:
-        """Raises StaleEpoch for a call of a coordinator that is known to be replaced."""
-        if 0 < call.epoch < self.epoch:
-            raise StaleEpoch(call.session_id, call.epoch, self.epoch)
-
-    def write_off(self) -> None:
-        """Nobody came for what was under way before: it is spent."""
-        for orphan in list(self.orphans.values()):
-            self.leave(orphan, orphan.reserved)
-
-    def spend(self, call: CallKey, used: Usage) -> None:
-        if self.budget is not None:
-            self.budget = self.budget.settle(NOTHING, used, call.role)
-
-    def wake(self) -> None:
-        self.room.set()
-        self.room = asyncio.Event()
 
 
 class LedgerBook:
@@ -120,7 +44,7 @@ class LedgerBook:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._patience_s, self._clock = store, patience_s, clock
-        self._accounts: dict[str, _Account] = {}
+        self._accounts: dict[str, Account] = {}
         self._reading = asyncio.Lock()
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
@@ -209,9 +133,9 @@ class LedgerBook:
             account.give_back(held, more)
             raise
 
-    async def _orphan(self, account: _Account, call: CallKey) -> _Held:
+    async def _orphan(self, account: Account, call: CallKey) -> Held:
         """A call that was begun before this process started, as the store has it."""
-        held = _Held(call, granted=True)
+        held = Held(call, granted=True)
         if call.attempt:
             row = await self._store.begin_call(call, NOTHING)
             held.estimate, held.noted = row.reserved, True
@@ -220,7 +144,7 @@ class LedgerBook:
             account.reserve(held, held.estimate)
         return known
 
-    async def _admit(self, account: _Account, held: _Held, more: Usage) -> None:
+    async def _admit(self, account: Account, held: Held, more: Usage) -> None:
         if account.budget is not None and not isinstance(account.budget.admit(more, held.call.role), Granted):
             await self._reread(account, held.call.session_id)
             answer = account.budget.admit(more, held.call.role)
@@ -278,7 +202,7 @@ class LedgerBook:
 
     # ---- calls
 
-    async def _turn(self, account: _Account, call: CallKey, patient: bool) -> None:
+    async def _turn(self, account: Account, call: CallKey, patient: bool) -> None:
         """Wait while another task makes the same call."""
         while (held := account.under_way.get(call.key)) is not None and held.call.task_id != call.task_id:
             if not patient:
@@ -288,15 +212,15 @@ class LedgerBook:
             except TimeoutError:
                 return
 
-    def _take(self, account: _Account, call: CallKey, estimate: Usage) -> _Held:
+    def _take(self, account: Account, call: CallKey, estimate: Usage) -> Held:
         for calls in (account.under_way, account.orphans):
             if (earlier := calls.get(call.key)) is not None:
                 same = bool(call.attempt) and earlier.by(call)  # its answer was lost; nothing has been paid yet
                 account.leave(earlier, NOTHING if same else earlier.reserved)
-        held = account.under_way[call.key] = _Held(call, estimate)
+        held = account.under_way[call.key] = Held(call, estimate)
         return held
 
-    async def _reserve(self, account: _Account, held: _Held, estimate: Usage, patient: bool) -> None:
+    async def _reserve(self, account: Account, held: Held, estimate: Usage, patient: bool) -> None:
         call, until = held.call, self._clock() + self._patience_s
         reread = False
         while account.budget is not None:
@@ -320,7 +244,7 @@ class LedgerBook:
 
     # ---- accounts
 
-    async def _account(self, call: CallKey) -> _Account:
+    async def _account(self, call: CallKey) -> Account:
         account = self._accounts.get(call.session_id)
         if account is not None and not self._outdated(account, call):
             return account
@@ -329,7 +253,7 @@ class LedgerBook:
             if account is not None and not self._outdated(account, call):
                 return account
             if account is None:
-                account = _Account(epoch=call.epoch, read_at=self._clock())
+                account = Account(epoch=call.epoch, read_at=self._clock())
                 await self._read(account, call.session_id, rows=True)
             elif call.epoch > account.epoch:  # the session may have been with another ledger meanwhile
                 account.epoch = call.epoch
@@ -343,13 +267,13 @@ class LedgerBook:
             self._drop_idle()
             return account
 
-    def _outdated(self, account: _Account, call: CallKey) -> bool:
+    def _outdated(self, account: Account, call: CallKey) -> bool:
         if account.budget is None:
             return self._clock() - account.read_at > REREAD_S or call.epoch > account.epoch
         account.read_at = self._clock()
         return call.epoch > account.epoch
 
-    async def _read(self, account: _Account, session_id: str, *, rows: bool = False) -> None:
+    async def _read(self, account: Account, session_id: str, *, rows: bool = False) -> None:
         """Take the limits from the store; with `rows`, or with the first limit, what was called and spent as well."""
         try:
             session = await self._store.session(session_id)
@@ -370,7 +294,7 @@ class LedgerBook:
             if first:
                 self._fill(account, limits, found)
 
-    def _fill(self, account: _Account, limits: Limits, rows: Iterable[CallRow]) -> None:
+    def _fill(self, account: Account, limits: Limits, rows: Iterable[CallRow]) -> None:
         sides = {True: NOTHING, False: NOTHING}  # research, and all the rest
         open_rows = []
         for row in rows:
@@ -384,10 +308,10 @@ class LedgerBook:
         for held in account.under_way.values():
             account.reserve(held, held.estimate)
         for row in open_rows:
-            held = account.orphans[row.call.key] = _Held(row.call, row.reserved, noted=True, granted=True)
+            held = account.orphans[row.call.key] = Held(row.call, row.reserved, noted=True, granted=True)
             account.reserve(held, row.reserved)
 
-    async def _reread(self, account: _Account, session_id: str) -> None:
+    async def _reread(self, account: Account, session_id: str) -> None:
         async with self._reading:
             await self._read(account, session_id)
 
