@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,38 +12,74 @@ from marg_ray.grounding.snapshots import Document
 from marg_ray.grounding.terms import content_terms, words
 from marg_ray.records import Hit, SourceKind, Span
 from marg_ray.seams import Embedder, Offload, Vectors, in_thread
-from marg_ray.sources.answerability import query_terms
+from marg_ray.sources.answerability import knows_script, query_terms
 from marg_ray.sources.library.hybrid import latin_share
 from marg_ray.sources.library.index import Index
 from marg_ray.sources.library.passages import Piece, Row, cut, row_of
 
 DENSE = 0.75  # of meaning against words
+NEAR, LEAST = 6, 3  # web hits of a search that are embedded, and how many where no hit shares a word with the query
+OPENING = 160  # characters of a snippet that are embedded: the rest blurs the meaning more than it adds
+EARLY = 0.3  # of the engine's order against words, in choosing what to embed
+ORDER = 0.05  # relevance between the engine's first and last, all else equal
+LIKELY = 0.5  # cosine of a hit that has all of the query's words
 SAME = 0.85  # shared word triples above which two results are one text
 _LEAST_TRIPLES = 6
 _OWN = frozenset({SourceKind.LIBRARY, SourceKind.PROVIDED})  # ranked by their own index already
 
 
-async def rank_hits(query: str, hits: Sequence[Hit], embedder: Embedder) -> tuple[Hit, ...]:
-    """The hits by relevance, best first, near-identical texts once (the more relevant one stays).
+@dataclass(frozen=True)
+class _Rated:
+    """A hit before its meaning is looked at."""
 
-    Relevance is .75 cosine + .25 share of the query's terms, weighted by their rarity among the hits; hits of a
-    library keep theirs, which is on the same scale.
+    hit: Hit
+    share: float  # of the query's terms, weighted by their rarity
+    early: float  # 1 for the engine's first, towards 0 for its last
+
+    @property
+    def promise(self) -> float:
+        return (1 - EARLY) * self.share + EARLY * self.early
+
+
+async def rank_hits(query: str, hits: Sequence[Hit], embedder: Embedder | None) -> tuple[Hit, ...]:
+    """The hits by relevance, best first, near-identical texts once (the one that shares more with the query stays).
+
+    Relevance is .75 cosine + .25 share of the query's terms, weighted by their rarity among the hits, and a little
+    for the engine's order. The `NEAR` hits that promise most by words and the engine's order are embedded, each by
+    its beginning; the others are taken to be as near in meaning as such a share makes likely, and so are all of them
+    without an `embedder`, or in a script that it does not know. Hits of a library keep their relevance, which is on
+    the same scale.
     """
-    if not hits:
-        return ()
-    texts = [f"{hit.title}. {hit.snippet}" for hit in hits]
-    vectors = await embedder.embed([query, *texts])
-    weight = DENSE * latin_share(query)
-    covered = _coverage(query, texts)
-    scored = [
-        hit if hit.kind in _OWN else hit.model_copy(update={"relevance": _blend(weight, float(cosine), share)})
-        for hit, cosine, share in zip(hits, vectors[1:] @ vectors[0], covered, strict=True)
+    shares = _coverage(query, [f"{hit.title}. {hit.snippet}" for hit in hits])
+    rated = [
+        _Rated(hit, share, 1 - place / len(hits)) for place, (hit, share) in enumerate(zip(hits, shares, strict=True))
     ]
-    return without_echoes(sorted(scored, key=lambda hit: -hit.relevance))
+    rated.sort(key=lambda r: -r.promise)
+    stay = {id(hit) for hit in without_echoes([r.hit for r in rated])}
+    own = [r.hit for r in rated if id(r.hit) in stay and r.hit.kind in _OWN]
+    web = [r for r in rated if id(r.hit) in stay and r.hit.kind not in _OWN]
+    cosines = await _cosines(query, web, embedder if knows_script(query) else None)
+    weight = DENSE * latin_share(query)
+    ranked = [r.hit.model_copy(update={"relevance": _blend(weight, c, r)}) for r, c in zip(web, cosines, strict=True)]
+    return tuple(sorted([*own, *ranked], key=lambda hit: -hit.relevance))
 
 
-def _blend(weight: float, cosine: float, share: float) -> float:
-    return round(min(1.0, weight * max(0.0, cosine) + (1 - weight) * share), 4)
+async def _cosines(query: str, rated: Sequence[_Rated], embedder: Embedder | None) -> list[float]:
+    """What each has in common with the query in meaning; a guess for those that promise little."""
+    cosines = [LIKELY * r.share for r in rated]
+    sharing = [i for i, r in enumerate(rated) if r.share > 0][:NEAR]
+    others = [i for i, r in enumerate(rated) if r.share == 0][: max(0, LEAST - len(sharing))]
+    if embedder is not None and (near := sharing + others):
+        openings = [f"{rated[i].hit.title}. {rated[i].hit.snippet[:OPENING]}" for i in near]
+        vectors = await embedder.embed([query, *openings])
+        for i, cosine in zip(near, vectors[1:] @ vectors[0], strict=True):
+            cosines[i] = float(cosine)
+    return cosines
+
+
+def _blend(weight: float, cosine: float, r: _Rated) -> float:
+    relevance = weight * max(0.0, cosine) + (1 - weight) * r.share + ORDER * (r.early - 0.5)
+    return round(min(1.0, max(0.0, relevance)), 4)
 
 
 def _coverage(query: str, texts: Sequence[str]) -> list[float]:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marg_ray.grounding.snapshots import Document, Part
 from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.records import Hit, SourceKind
-from marg_ray.sources.ranking import best_windows, rank_hits, without_echoes
+from marg_ray.sources.ranking import LEAST, NEAR, OPENING, best_windows, rank_hits, without_echoes
 
 
 def hit(title: str, snippet: str, kind: SourceKind = SourceKind.WEB, relevance: float = 0.0) -> Hit:
@@ -45,10 +46,48 @@ async def test_a_librarys_hits_keep_their_relevance_and_nothing_is_ranked_from_n
     assert await rank_hits("storm", [], HashingEmbedder()) == ()
 
 
-async def test_reprints_are_shown_once_the_more_relevant_stays() -> None:
-    text = "The storm destroyed four hundred houses in Osterby on Monday, the government of Norland said."
-    reprint = "MONDAY - the storm destroyed four hundred houses in Osterby on Monday, the government of Norland said"
-    ranked = await rank_hits("storm Osterby", [hit("Tea", reprint), hit("Storm Osterby", text)], HashingEmbedder())
+async def test_what_promises_most_by_words_and_order_is_embedded_by_its_beginning() -> None:
+    tea = [hit(f"Tea {i}", f"How to grow tea of kind {i}.") for i in range(10)]
+    storms = [
+        hit(f"Storm {i}", f"Osterby after the storm, {' '.join(f'w{i}{n}' for n in range(60))}.") for i in range(9)
+    ]
+    embedder = HashingEmbedder()
+    ranked = await rank_hits("storm in Osterby", [*tea, *storms], embedder)
+    assert embedder.texts[0] == "storm in Osterby"
+    assert [t.split(".")[0] for t in embedder.texts[1:]] == [f"Storm {i}" for i in range(NEAR)]
+    assert all(len(t) <= OPENING + len("Storm 1. ") for t in embedder.texts[1:])
+    assert {h.title for h in ranked[:9]} == {h.title for h in storms}
+    assert len(ranked) == 19
+
+
+async def test_where_no_word_is_shared_the_engines_first_are_looked_at() -> None:
+    hits = [hit(f"Tea {i}", f"How to grow tea of kind {i}.") for i in range(10)]
+    embedder = HashingEmbedder()
+    await rank_hits("quantum computers", hits, embedder)
+    assert embedder.texts[1:] == [f"Tea {i}. How to grow tea of kind {i}." for i in range(LEAST)]
+
+
+async def test_the_engines_order_decides_between_equals_and_no_more() -> None:
+    same = [hit("Storm", f"Storm in Osterby, part {n}.") for n in "abcd"]
+    assert [h.snippet for h in await rank_hits("storm Osterby", same, None)] == [h.snippet for h in same]
+    late = [hit(f"Tea {i}", f"How to grow tea of kind {i}.") for i in range(9)] + same[:1]
+    assert (await rank_hits("storm Osterby", late, HashingEmbedder()))[0].title == "Storm"
+
+
+@pytest.mark.parametrize("query", ["storm Osterby", "奥斯特比的台风"])
+async def test_without_an_encoder_that_knows_the_script_words_and_order_rank(query: str) -> None:
+    hits = [hit("Tea", "How to grow tea."), hit("Storm", "A storm in Osterby. 奥斯特比的台风")]
+    embedder = HashingEmbedder()
+    ranked = await rank_hits(query, hits, None if query.isascii() else embedder)
+    assert [h.title for h in ranked] == ["Storm", "Tea"]
+    assert 0.4 < ranked[0].relevance <= 1
+    assert embedder.texts == []
+
+
+async def test_reprints_are_shown_once_the_one_with_more_of_the_querys_words_stays() -> None:
+    same = "The storm destroyed four hundred houses in Osterby on Monday; ferries stayed in port until Thursday, "
+    text, reprint = f"{same} said the government of Norland.", f"MONDAY - {same} it was said."
+    ranked = await rank_hits("storm in Norland", [hit("Tea", reprint), hit("Storm Osterby", text)], HashingEmbedder())
     assert [h.title for h in ranked] == ["Storm Osterby"]
 
 
