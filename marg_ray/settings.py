@@ -59,6 +59,7 @@ class SearchSettings(_Area):
     results: Annotated[int, Field(ge=1, le=50, description="per query and engine")] = 10
     timeout_s: Annotated[float, Field(gt=0, description="for one request")] = 10.0
     per_minute: Annotated[int, Field(ge=1, description="requests to one engine")] = 30
+    at_once: Annotated[int, Field(ge=1, description="requests to one engine under way, per worker")] = 6
     tries: Annotated[int, Field(ge=1, le=3, description="requests per query and engine")] = 3
 
 

@@ -85,7 +85,8 @@ async def test_without_an_encoder_that_knows_the_script_words_and_order_rank(que
 
 
 async def test_reprints_are_shown_once_the_one_with_more_of_the_querys_words_stays() -> None:
-    same = "The storm destroyed four hundred houses in Osterby on Monday; ferries stayed in port until Thursday, "
+    same = "The storm destroyed four hundred houses in Osterby on Monday; ferries stayed in port until Thursday "
+    same += "and schools were closed for the rest of the week because no bus could run along the coast, "
     text, reprint = f"{same} said the government of Norland.", f"MONDAY - {same} it was said."
     ranked = await rank_hits("storm in Norland", [hit("Tea", reprint), hit("Storm Osterby", text)], HashingEmbedder())
     assert [h.title for h in ranked] == ["Storm Osterby"]

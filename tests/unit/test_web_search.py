@@ -274,3 +274,22 @@ async def test_reachability(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not await network_reachable(resolver=never)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     assert await network_reachable(resolver=unknown)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_an_engine_is_asked_so_many_things_at_once_as_the_settings_say(at_once: int) -> None:
+    class Busy(ScriptedEngine):
+        now = most = 0
+
+        async def search(self, query: str, limit: int) -> EngineReply:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            self.now -= 1
+            return await super().search(query, limit)
+
+    engine = Busy([GOOD])
+    search = WebSearch([engine], SearchSettings(at_once=at_once))
+    await asyncio.gather(*(search.search(f"tides {n}", 5) for n in range(8)))
+    assert (engine.most, len(engine.asked)) == (at_once, 8)

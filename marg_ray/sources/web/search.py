@@ -20,7 +20,6 @@ from marg_ray.sources.web.results import dedupe, normalise
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
 
-_AT_ONCE = 6
 _UNUSED = "no engine is set up"
 
 
@@ -44,13 +43,19 @@ class _Line:
     breaker: Breaker
     sleep: Sleep
     failure: EngineFailed = field(default_factory=lambda: EngineFailed("not asked yet"))  # the latest
-    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+    _slots: asyncio.Semaphore | None = None
     _limiter: AsyncLimiter | None = None
 
     @property
     def is_free(self) -> bool:
         """Whether a request could be made now."""
         return not self.breaker.is_open and self.limiter.has_capacity()
+
+    @property
+    def slots(self) -> asyncio.Semaphore:
+        if self._slots is None:
+            self._slots = asyncio.Semaphore(self.settings.at_once)
+        return self._slots
 
     @property
     def limiter(self) -> AsyncLimiter:
