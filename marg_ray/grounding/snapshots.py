@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
+from collections import OrderedDict
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -71,11 +73,41 @@ def text_id(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-class Snapshots:
-    """Content-addressed texts in a local folder, or at an fsspec URL. The same text is one file, whole or absent."""
+class _Recent:
+    """The documents read last, for all threads of a process. What is sent to another process arrives empty."""
 
-    def __init__(self, root: Path | str) -> None:
+    def __init__(self, documents: int, chars: int) -> None:
+        self._most, self._most_chars, self._chars = documents, chars, 0
+        self._kept: OrderedDict[str, Document] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[_Recent], tuple[int, int]]:
+        return _Recent, (self._most, self._most_chars)
+
+    def get(self, source_id: str) -> Document | None:
+        with self._lock:
+            if source_id in self._kept:
+                self._kept.move_to_end(source_id)
+            return self._kept.get(source_id)
+
+    def put(self, source_id: str, document: Document) -> None:
+        with self._lock:
+            if source_id not in self._kept:
+                self._kept[source_id] = document
+                self._chars += len(document.text)
+            while self._kept and (len(self._kept) > self._most or self._chars > self._most_chars):
+                self._chars -= len(self._kept.popitem(last=False)[1].text)
+
+
+class Snapshots:
+    """Content-addressed texts in a local folder, or at an fsspec URL. The same text is one file, whole or absent.
+
+    The `recent` documents that were read last, `recent_chars` of text at most, are not read and parsed again.
+    """
+
+    def __init__(self, root: Path | str, *, recent: int = 64, recent_chars: int = 8_000_000) -> None:
         self._files = folder(root)
+        self._recent = _Recent(recent, recent_chars)
 
     def put(self, document: Document) -> str:
         """Freeze a document; return its id."""
@@ -102,6 +134,13 @@ class Snapshots:
 
     def document(self, source_id: str) -> Document:
         """The frozen text with its structure. Raises as `text` does."""
+        document = self._recent.get(source_id)
+        if document is None:
+            document = self._parsed(source_id)
+            self._recent.put(source_id, document)
+        return document
+
+    def _parsed(self, source_id: str) -> Document:
         data = self._read(source_id, ".json")
         try:
             raw = Document.model_validate_json(data[:-1] + b',"text":""}')

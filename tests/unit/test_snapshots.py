@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,47 @@ def test_files_that_were_cut_off_are_written_again(place: Path | str) -> None:
     folder(place).put(file_of(source_id, ".json"), b"")
     snapshots.put(DOCUMENT)
     assert snapshots.document(source_id) == DOCUMENT
+
+
+def frozen(snapshots: Snapshots, *texts: str) -> list[str]:
+    return [snapshots.put(Document(title=text, text=text, parts=())) for text in texts]
+
+
+def test_the_documents_read_last_are_not_read_again(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path, recent=2, recent_chars=10)
+    one, two, three, long = frozen(snapshots, "one", "two", "three", "far too long")
+    first = snapshots.document(one)
+    snapshots.document(two)
+    assert snapshots.document(one) is first
+    snapshots.document(three)  # eleven characters: the second goes
+    for source_id in (one, two, three, long):
+        (tmp_path / file_of(source_id, ".json")).unlink()
+    assert snapshots.document(one) is first
+    for source_id in (two, long):
+        with pytest.raises(SessionNotFound):
+            snapshots.document(source_id)
+
+
+def test_a_document_that_is_larger_than_all_room_is_not_kept(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path, recent_chars=10)
+    (source_id,) = frozen(snapshots, "far too long")
+    assert snapshots.document(source_id) is not snapshots.document(source_id)
+
+
+def test_another_process_gets_the_place_and_not_the_documents(place: Path | str) -> None:
+    snapshots = Snapshots(place)
+    source_id = snapshots.put(DOCUMENT)
+    snapshots.document(source_id)
+    sent = pickle.dumps(snapshots)
+    assert "潮汐".encode() not in sent
+    assert pickle.loads(sent).document(source_id) == DOCUMENT
+
+
+def test_threads_share_what_was_read(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path, recent=3)
+    ids = frozen(snapshots, *(f"text {n}" for n in range(6)))
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(snapshots.document, ids * 200))
+    assert [d.source_id for d in found] == ids * 200
+    assert len(snapshots._recent._kept) == 3
+    assert snapshots._recent._chars == 3 * len("text 1")
