@@ -16,13 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from marg_ray.actors.entries import BatchedLedger, Entry, Outcome  # noqa: E402
 from marg_ray.actors.ledger import LedgerBook  # noqa: E402
 from marg_ray.grounding.snapshots import Document  # noqa: E402
 from marg_ray.messages import SessionStarted  # noqa: E402
@@ -33,7 +35,7 @@ from marg_ray.models.openai_api import OpenAIModel  # noqa: E402
 from marg_ray.models.tasks import ExtractClaims, Passage  # noqa: E402
 from marg_ray.models.wrappers import asked  # noqa: E402
 from marg_ray.records import Limits, Request, Role, Usage  # noqa: E402
-from marg_ray.seams import CallKey, paid  # noqa: E402
+from marg_ray.seams import Begun, CallKey, paid  # noqa: E402
 from marg_ray.settings import ModelSettings  # noqa: E402
 from marg_ray.store.memory import MemoryStore  # noqa: E402
 from marg_ray.store.protocol import Store  # noqa: E402
@@ -232,6 +234,61 @@ async def ledger(calls: int, at_once: int) -> None:
                 await store.close()
 
 
+# ---- requests to the ledger
+
+WAVES = ((16, 0.3), (40, 1.0), (8, 2.0))  # of one report: so many calls at once, of so many seconds (searches, ...)
+TRIP_S = 0.005  # there and back, to the process that holds the ledger
+
+
+class Link:
+    """Carries requests to a ledger as another process would: one is under way for a while, and counts as one."""
+
+    def __init__(self, book: LedgerBook) -> None:
+        self._book, self.requests, self.entries = book, 0, 0
+
+    async def enter_all(self, entries: Sequence[Entry]) -> list[Outcome]:
+        self.requests, self.entries = self.requests + 1, self.entries + len(entries)
+        await asyncio.sleep(TRIP_S)
+        return await self._book.enter_all(entries)
+
+    async def begin(self, call: CallKey, estimate: Usage) -> Begun:
+        self.requests += 1
+        await asyncio.sleep(TRIP_S)
+        return await self._book.begin(call, estimate)
+
+    async def extend(self, call: CallKey, more: Usage) -> None:
+        await self._book.extend(call, more)
+
+
+async def requests(sessions: int) -> None:
+    """How many requests the entries of a report need, when one process works for so many sessions."""
+    link = Link(LedgerBook(MemoryStore()))
+    batched, random = BatchedLedger(link, link.enter_all), Random(7)
+
+    async def call(session: int, n: int, seconds: float) -> None:
+        async def make() -> tuple[str, Usage]:
+            if seconds < WAVES[-1][1]:
+                await batched.cache_get("page", str(n))
+            await asyncio.sleep(seconds * random.lognormvariate(0, 0.5))
+            if seconds < WAVES[-1][1]:
+                await batched.cache_put("page", str(n), "{}", 60.0)
+            return "{}", Usage(calls=1)
+
+        await paid(batched, CallKey.of(f"S{session}", "model", Role.RESEARCHER, n, seconds), make)
+
+    async def report(session: int) -> None:
+        await asyncio.sleep(random.random())
+        for calls, seconds in WAVES:
+            await asyncio.gather(*(call(session, n, seconds) for n in range(calls)))
+
+    await asyncio.gather(*(report(n) for n in range(sessions)))
+    print(
+        f"ledger: {sessions:2} sessions in a process: {link.entries / sessions:.0f} entries a report in "
+        f"{link.requests / sessions:.0f} requests",
+        flush=True,
+    )
+
+
 def show(what: str, ms: float) -> None:
     print(f"{what:<58} {ms:8.3f} ms", flush=True)
 
@@ -245,6 +302,8 @@ async def run(args: argparse.Namespace) -> None:
     await clients(args.calls, args.at_once)
     await prompts(args.calls)
     await ledger(args.calls, args.at_once)
+    for sessions in (1, 5, 25):
+        await requests(sessions)
 
 
 def main() -> None:
