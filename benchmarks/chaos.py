@@ -74,7 +74,13 @@ def model_server(folder: Path, ttft: float, tps: float) -> Iterator[tuple[str, P
 
 
 def chaos_settings(
-    home: Path, model_url: str, address: str = "", coordinators: int = 1, lease_s: float = 60.0
+    home: Path,
+    model_url: str,
+    address: str = "",
+    *,
+    coordinators: int = 1,
+    lease_s: float = 60.0,
+    probe_s: float = 10.0,
 ) -> Settings:
     """Short leases and beats, so that what hangs is noticed within the benchmark's time."""
     runtime = {
@@ -82,6 +88,7 @@ def chaos_settings(
         "coordinators": coordinators,
         "workers": 2,
         "lease_s": lease_s,
+        "probe_s": probe_s,
         "beat_s": 0.5,
         "dead_after_s": 5.0,
     }
@@ -206,7 +213,7 @@ def show(calm: dict[str, Run], runs: list[Run], monkey: Monkey, calls: Paid) -> 
 
 
 async def measure(args: argparse.Namespace, folder: Path, nodes: Nodes, model_url: str, log: Path) -> bool:
-    settings = chaos_settings(folder / "home", model_url, nodes.address, args.coordinators)
+    settings = chaos_settings(folder / "home", model_url, nodes.address, coordinators=args.coordinators)
     async with Marg(settings) as marg:
         from marg_ray.actors.deploy import namespace_of
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import secrets
 import signal
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,25 +24,28 @@ KINDS = ("coordinator", "ledger", "embedder", "worker", "agent", "process", "nod
 
 
 class Nodes:
-    """A head that lives, with the driver on it, and nodes beside it that come and go. Leaves nothing behind."""
+    """A head that lives, with the driver on it, and nodes beside it that come and go. Leaves nothing behind.
 
-    def __init__(self, beside: int = 2, cpus: int = 2) -> None:
+    `health`: how Ray looks after its nodes ("health_check_period_ms" and so on), where not by its defaults.
+    """
+
+    def __init__(self, beside: int = 2, cpus: int = 2, health: Mapping[str, int] | None = None) -> None:
         self._temp = tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True)
-        self._environment = dict(os.environ)
+        self._environment, self._before = dict(os.environ), set(tree())
         os.environ |= {
             "RAY_TMPDIR": self._temp.name,  # else every Ray that starts on this machine would join this one
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": secrets.token_hex(16),
             "RAY_idle_worker_killing_time_threshold_ms": "600000",
             "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
         }
-        from ray.cluster_utils import Cluster
-
         self._options = {"num_cpus": cpus, "object_store_memory": 100 * 2**20, "include_dashboard": False}
-        # no exit hooks of its own: they can only be set in the main thread, which has other things to do
-        self._cluster = Cluster(initialize_head=True, head_node_args=self._options, shutdown_at_exit=False)
-        for _ in range(beside):
-            self.add()
+        self._cluster: Any = None
+        try:
+            self._cluster = _cluster({**self._options, "_system_config": dict(health or {})})
+            for _ in range(beside):
+                self.add()
+        except BaseException:
+            self.__exit__()
+            raise
 
     @property
     def address(self) -> str:
@@ -53,23 +56,34 @@ class Nodes:
             warnings.simplefilter("ignore")  # a library that this process has loaded does not like forks
             self._cluster.add_node(**self._options)
 
-    def replace_one(self, chance: random.Random) -> None:
-        """A node dies at once, with every process on it; another one comes."""
+    def remove_one(self, chance: random.Random) -> None:
+        """A node dies at once, with every process on it."""
         nodes = sorted(self._cluster.worker_nodes, key=lambda n: n.node_id)
         self._cluster.remove_node(chance.choice(nodes), allow_graceful=False)
-        self.add()
 
     def __enter__(self) -> Nodes:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        ours = set(tree()) - {os.getpid()}
-        self._cluster.shutdown()
+        ours = set(tree()) - self._before
+        if self._cluster is not None:
+            self._cluster.shutdown()
         for pid in ours & set(tree()):
             _kill(pid)
         os.environ.clear()
         os.environ |= self._environment
         self._temp.cleanup()
+
+
+def _cluster(options: dict[str, Any]) -> Any:
+    """A head node, protected by a token as every Ray that starts by itself."""
+    from ray._private.authentication import authentication_token_setup as token
+    from ray.cluster_utils import Cluster
+
+    token.enable_token_auth_by_default()
+    token.ensure_token_if_auth_enabled(create_token_if_missing=True)
+    # no exit hooks of its own: they can only be set in the main thread, which has other things to do
+    return Cluster(initialize_head=True, head_node_args=options, shutdown_at_exit=False)
 
 
 def actors() -> dict[str, int]:
@@ -150,13 +164,15 @@ class Monkey:
         await self.whole()
         done = Killed(what, kind, time.monotonic() - began)
         self.killed.append(done)
+        if kind == "node" and self.nodes is not None:
+            await asyncio.to_thread(self.nodes.add)
         return done
 
     async def _victim(self, kind: str) -> str:
         if kind == "node":
             if self.nodes is None:
                 return ""
-            await asyncio.to_thread(self.nodes.replace_one, self.chance)
+            await asyncio.to_thread(self.nodes.remove_one, self.chance)
             return "a node"
         if kind == "process":
             pids = await asyncio.to_thread(plain_workers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
@@ -18,10 +19,9 @@ from marg_ray.actors.deploy import namespace_of
 from marg_ray.client import Marg
 from tests.cluster.conftest import LIBRARY
 
-QUESTIONS = (
-    "What are the environmental effects of tidal barrages?",
-    "How much energy do tidal stations produce?",
-)
+QUESTIONS = ("What are the environmental effects of tidal barrages?", "How does tidal power work?")
+DOCUMENTS = ("environmental-effects.md", "how-tidal-power-works.md", "severn-barrage.md")
+HEALTH = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 2}
 
 
 @dataclass
@@ -32,12 +32,13 @@ class Ground:
     monkey: Monkey
     server: StrictCritic
     calm: dict[str, Run]
+    docs: Path
     runs: int = 0
 
     async def run(self) -> Run:
         self.runs += 1
         number = self.runs
-        return await carry_out(self.marg, QUESTIONS[number % len(QUESTIONS)], f"hurt-{number}", LIBRARY)
+        return await carry_out(self.marg, QUESTIONS[number % len(QUESTIONS)], f"hurt-{number}", self.docs)
 
     async def runs_while(self, hurting: asyncio.Task[None], at_once: int = 3) -> list[Run]:
         """Runs, always some at once, until `hurting` is done; each to its end."""
@@ -58,6 +59,7 @@ class Ground:
             calm = self.calm[run.question]
             assert not run.error, (run.session_id, run.error)
             assert run.content is not None, (run.session_id, run.status, run.failures)
+            assert run.asked_again == 0, "whoever followed it saw an error"
             assert run.faults == 0, "the log has holes or doubles"
             assert run.told == calm.told, (run.session_id, run.told ^ calm.told, run.failures)
             assert run.content == calm.content, different(run.content, calm.content)
@@ -67,18 +69,25 @@ class Ground:
 
 
 @asynccontextmanager
-async def ground(home: Path, coordinators: int = 2) -> AsyncIterator[Ground]:
+async def ground(folder: Path, coordinators: int = 2) -> AsyncIterator[Ground]:
     speed = Speed(ttft_s=0.1, tokens_per_s=500)
-    with Nodes() as nodes:
+    docs = folder / "docs"
+    docs.mkdir()
+    for name in DOCUMENTS:
+        shutil.copy(LIBRARY / name, docs)
+    with Nodes(health=HEALTH) as nodes:
         async with StrictCritic(revise=1, speed=speed) as server:
-            settings = chaos_settings(home, server.base_url, nodes.address, coordinators, lease_s=20.0)
+            times = {"lease_s": 30.0, "probe_s": 1.0}
+            settings = chaos_settings(
+                folder / "home", server.base_url, nodes.address, coordinators=coordinators, **times
+            )
             async with Marg(settings) as marg:
                 names = actor_names(settings)
                 namespace = namespace_of(settings, marg.runtime.choice)
                 monkey = Monkey(nodes, namespace, names, random.Random(4), pause_s=(0.0, 1.5))
-                await marg.index([str(LIBRARY)])
+                await marg.index([str(docs)])
                 await monkey.whole()
                 watch_settlements(marg.runtime.places.database)
-                calm = {q: await carry_out(marg, q, f"calm-{n}", LIBRARY) for n, q in enumerate(QUESTIONS)}
+                calm = {q: await carry_out(marg, q, f"calm-{n}", docs) for n, q in enumerate(QUESTIONS)}
                 assert all(run.content is not None for run in calm.values()), calm
-                yield Ground(marg, monkey, server, calm)
+                yield Ground(marg, monkey, server, calm, docs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -53,15 +52,13 @@ async def test_every_agent_dies_once_in_the_middle_of_a_run(hurt: Ground) -> Non
     hurt.check(await hurt.runs_while(asyncio.create_task(strike())))
 
 
-async def test_a_worker_that_hangs_is_passed_over(hurt: Ground) -> None:
-    pid = (await asyncio.to_thread(actors))["worker:0"]
+@pytest.mark.parametrize("name", ["worker:0", "agent:critic"])
+async def test_an_actor_that_hangs_is_passed_over_or_started_again(hurt: Ground, name: str) -> None:
+    pid = (await asyncio.to_thread(actors))[name]
     os.kill(pid, signal.SIGSTOP)
-    try:
-        hurt.check([await hurt.run()])
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+    hurt.check([await hurt.run()])
     await hurt.monkey.whole()
+    assert (await asyncio.to_thread(actors))[name] != pid
 
 
 async def test_a_coordinator_that_is_dead_for_good_leaves_its_sessions_to_the_other(hurt: Ground) -> None:

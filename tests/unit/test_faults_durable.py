@@ -166,7 +166,6 @@ async def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> N
         assert DRAFT.format(3 if name == "before-the-checkpoint" else 2) not in again
 
 
-@pytest.mark.xfail(strict=False, reason="the store does not mend a damaged log yet")
 async def test_a_half_written_entry_is_done_again_and_the_rest_stands(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
