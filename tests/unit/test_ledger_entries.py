@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from marg_ray.actors.entries import MOST, BatchedLedger, Begin, End, Entry, Failed, Outcome
+from marg_ray.actors.entries import MOST, BatchedLedger, Begin, End, Entry, Failed, Keep, Look, Outcome
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.errors import BudgetExceeded, RuntimeUnavailable, StaleEpoch
 from marg_ray.memory.spaces import Space
@@ -240,6 +240,21 @@ class TestCancelled:
                 await task
             link.let.set()
             assert (await ledger.begin(key("b", "a"), usage(1))).result == "kept"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Begin(key("a", attempt="1"), usage(1)),
+        End(key("a"), "{}", usage(1)),
+        Failed(key("a")),
+        Look("page", "k"),
+        Keep("page", "k", "v", 1.0),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_entries_reach_another_process_as_they_are(entry: Entry) -> None:
+    assert pickle.loads(pickle.dumps(entry)) == entry
 
 
 def test_it_is_a_ledger() -> None:
