@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from marg_ray.grounding.sentences import split_sentences
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
@@ -114,17 +115,19 @@ def coverage(weights: dict[str, float], held: Sequence[frozenset[str]]) -> float
     return max((sum(w for term, w in weights.items() if term in some) for some in held), default=0.0) / total
 
 
+@lru_cache(maxsize=2048)  # the same few passages answer most of a session's queries
 def _terms(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words(text))
 
 
 def _with_figures(candidates: Sequence[Candidate]) -> list[frozenset[str]]:
     """The terms of each sentence that has a figure in it, with those of its title and heading."""
-    found = []
-    for c in candidates:
-        above = _terms(f"{c.title}\n{c.heading}")
-        found += [above | _terms(s) for s in split_sentences(c.text) if _FIGURE.search(s)]
-    return found
+    return [terms for c in candidates for terms in _figures_of(f"{c.title}\n{c.heading}", c.text)]
+
+
+@lru_cache(maxsize=2048)
+def _figures_of(above: str, text: str) -> tuple[frozenset[str], ...]:
+    return tuple(_terms(above) | _terms(s) for s in split_sentences(text) if _FIGURE.search(s))
 
 
 def _zone(query: str, cosine: float, covered: float, figure: float, t: Thresholds) -> Zone:

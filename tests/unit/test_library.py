@@ -3,8 +3,10 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from marg_ray.grounding.snapshots import Document
 from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.records import SourceKind, Zone
 from marg_ray.settings import LibrarySettings
-from marg_ray.sources.library.catalog import Entry, without_copies
+from marg_ray.sources.library.catalog import Catalog, Entry, without_copies
 from marg_ray.sources.library.library import Library
 from marg_ray.sources.library.refresh import Progress
 from marg_ray.sources.parse import parse
@@ -367,3 +369,28 @@ async def test_chinese_documents_are_found_and_other_questions_are_not(open_libr
     assert found.hits[0].title == "台风梅花"
     assert found.answerability.zone is not Zone.NOTHING
     assert (await library.search("量子计算机的原理是什么？", 3)).answerability.zone is Zone.NOTHING
+
+
+def test_the_generation_is_read_again_only_where_the_files_may_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+    connect = sqlite3.connect
+
+    def counted(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(1)
+        database: sqlite3.Connection = connect(*args, **options)
+        return database
+
+    ours, theirs = Catalog(tmp_path / "catalog.sqlite3"), Catalog(tmp_path / "catalog.sqlite3")
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    first = ours.generation()
+    assert ours.generation() == first
+    assert len(opened) == 2  # the time stamps are too fresh to be trusted
+    os.utime(tmp_path / "catalog.sqlite3", (10**9, 10**9))
+    ours.generation()
+    opened.clear()
+    assert [ours.generation() for _ in range(5)] == [first] * 5
+    assert not opened
+    theirs.bump()
+    assert ours.generation() == first + 1

@@ -8,8 +8,8 @@ from marg_ray.records import SourceKind
 from marg_ray.sources.answerability import assess
 from marg_ray.sources.library.catalog import Entry
 from marg_ray.sources.library.found import candidates, hits, shorten
-from marg_ray.sources.library.hybrid import latin_share, rank, residual_query
-from marg_ray.sources.library.index import Index, minmax
+from marg_ray.sources.library.hybrid import RESIDUALS, latin_share, rank, residual_query
+from marg_ray.sources.library.index import Index, best_first, minmax
 from marg_ray.sources.library.passages import Piece, row_of
 
 TEXTS = {
@@ -122,3 +122,33 @@ def test_a_snippet_ends_with_a_sentence_or_between_words() -> None:
     assert shorten("First sentence is here. " * 20).endswith("here.")
     assert shorten("word " * 200).endswith("word…")
     assert len(shorten("x" * 900)) <= 300
+
+
+async def test_only_the_best_seeds_are_asked_what_they_leave_open_and_none_where_nothing_is() -> None:
+    index, embedder = await index_of(TEXTS), HashingEmbedder()
+    await rank(index, "Who was the first president of the society behind the Journal of Tides?", embedder)
+    assert len(embedder.texts) == 1 + RESIDUALS
+    covered = HashingEmbedder()
+    one = await rank(index, "Does tea grow on an island in the sun?", covered)
+    assert covered.texts == ["Does tea grow on an island in the sun?"]
+    assert index.titles[int(one.order[0])] == "Tea"
+
+
+def test_the_best_are_sorted_and_equals_stand_as_they_were() -> None:
+    scores = np.random.default_rng(7).integers(0, 40, 1000).astype(np.float32)
+    order = best_first(scores, 64)
+    assert sorted(order.tolist()) == list(range(1000))
+    # which of the equals at the border are in is open
+    certain = int((scores > scores[order[63]]).sum())
+    assert order[:certain].tolist() == np.argsort(-scores, kind="stable")[:certain].tolist()
+    assert scores[order[63]] == np.sort(scores)[-64]
+    few = np.array([1, 3, 3, 2], np.float32)
+    assert best_first(few).tolist() == [1, 2, 3, 0]
+
+
+async def test_what_a_passage_calls_and_shares_is_worked_out_once() -> None:
+    index = await index_of(TEXTS)
+    assert index.called_by(0) is index.called_by(0)
+    assert "norland society of mariners" in index.called_by(0)
+    assert index.sharing(0) is index.sharing(0)
+    assert index.wording(0) != index.wording(1)

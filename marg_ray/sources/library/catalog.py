@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,7 @@ create table if not exists excluded (path text primary key);
 create table if not exists generation (number integer not null);
 insert into generation select 0 where not exists (select 1 from generation);
 """
+SETTLED_NS = 2_000_000_000  # beyond the coarsest time stamps of file systems
 _RANK = {
     "text/html": 0,
     "application/xhtml+xml": 0,
@@ -56,6 +58,7 @@ class Catalog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._known: tuple[tuple[tuple[int, int, int] | None, ...], int] | None = None  # state of the files, generation
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as db:
             db.execute("pragma journal_mode = wal")
@@ -99,9 +102,28 @@ class Catalog:
         return {source_id: set(np.frombuffer(blob, np.int64).tolist()) for source_id, blob in rows}
 
     def generation(self) -> int:
-        """Grows with every change that a search must see."""
+        """Grows with every change that a search must see. Read again only where the files may have changed."""
+        state = self._state()
+        if self._known is not None and self._known[0] == state:
+            return self._known[1]
+        began = time.time_ns()
         with self._open() as db:
-            return int(db.execute("select number from generation").fetchone()[0])
+            number = int(db.execute("select number from generation").fetchone()[0])
+        # a change right after this may leave the time stamps as they are: only those that have settled are trusted
+        settled = all(file is None or file[2] < began - SETTLED_NS for file in state)
+        self._known = (state, number) if settled else None
+        return number
+
+    def _state(self) -> tuple[tuple[int, int, int] | None, ...]:
+        """Inode, size and time of the database and of the log beside it, which takes every change first."""
+        found: list[tuple[int, int, int] | None] = []
+        for ending in ("", "-wal"):
+            try:
+                status = os.stat(f"{self.path}{ending}")
+                found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+            except FileNotFoundError:
+                found.append(None)
+        return tuple(found)
 
     def bump(self) -> None:
         with self._open() as db:

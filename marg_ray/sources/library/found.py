@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.records import Answerability, Hit, SourceKind, Span
@@ -44,12 +45,11 @@ def hits(
     best = max(float(ranking.scores[i]) for i in order)
     worth = max(0.0, min(1.0, 0.75 * verdict.cosine + 0.25 * verdict.coverage))
     groups: dict[str, list[int]] = {}
-    seen: set[str] = set()  # a passage that stands in two places is shown in the better one
+    seen: set[int] = set()  # a passage that stands in two places is shown in the better one
     for i in order:
-        text = " ".join(index.texts[i].casefold().split())
-        if ranking.scores[i] >= FLOOR * best and text not in seen:
+        if ranking.scores[i] >= FLOOR * best and index.wording(i) not in seen:
             groups.setdefault(index.source_ids[i], []).append(i)
-            seen.add(text)
+            seen.add(index.wording(i))
     found: list[Hit] = []
     ceiling = 1.0
     for source_id, passages in groups.items():
@@ -57,7 +57,7 @@ def hits(
         if entry is None or len(found) == limit:
             continue
         snippet = shorten(index.texts[passages[0]])
-        passages = sorted(passages, key=lambda i: -float(ranking.scores[i]))
+        passages = sorted(passages, key=lambda i: -float(ranking.scores[i]))[:SPANS]
         share = [float(ranking.scores[i]) / best if best > 0 else 0.0 for i in passages]
         ceiling = min(ceiling, max(share))  # the first hop's best stay in front, whatever the second says
         found.append(
@@ -75,7 +75,7 @@ def hits(
                         heading=index.headings[i],
                         score=round(worth * min(s, 1.0), 4),
                     )
-                    for i, s in list(zip(passages, share, strict=True))[:SPANS]
+                    for i, s in zip(passages, share, strict=True)
                 ),
                 headings=entry.headings,
                 published=entry.published,
@@ -84,6 +84,7 @@ def hits(
     return tuple(found)
 
 
+@lru_cache(maxsize=2048)
 def shorten(text: str, limit: int = SNIPPET) -> str:
     """The first sentences that fit; a longer one is cut between words."""
     if len(text) <= limit:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marg_ray.grounding.terms import content_terms, words
 from marg_ray.seams import Embedder, Vectors, in_thread
-from marg_ray.sources.library.index import Floats, Index, minmax
-from marg_ray.sources.library.passages import called, name_key, names
+from marg_ray.sources.answerability import query_terms
+from marg_ray.sources.library.index import Floats, Index, best_first, minmax
+from marg_ray.sources.library.passages import name_key, names
 
-SEEDS = 5
+SEEDS = 5  # whose links are followed
+RESIDUALS = 2  # of them are asked what they leave open; more of them only crowd out what was found
 KEPT_FIRST = 3  # of the first hop stay in front
 RESIDUAL = 0.6
 LINKS = 0.3
@@ -24,7 +27,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """`order`: passages, best first. `scores` (both hops) and `base` (the first) are comparable within one query."""
+    """`order`: all passages, the best 256 first and in order (see `best_first`).
+
+    `scores` (both hops) and `base` (the first) are comparable within one query.
+    """
 
     order: NDArray[np.intp]
     scores: Floats
@@ -41,18 +47,19 @@ async def rank(
     dense_weight: float = 0.75,
     second_hop: bool = True,
 ) -> Ranking:
-    """Rank all passages of a non-empty index. Embeds one text, then up to `SEEDS` more."""
+    """Rank all passages of a non-empty index. Embeds one text, then up to `RESIDUALS` more.
+
+    There is no second hop where the best passage has all that is asked for.
+    """
     weight = dense_weight * latin_share(query)
     vectors = await embedder.embed([query])
     first = await in_thread(_first_hop, index, query, vectors, weight)
-    if not second_hop:
+    left = await in_thread(_left_open, index, query, first) if second_hop else None
+    if left is None:
         return first
-    seeds = [int(i) for i in first.order[:SEEDS]]
-    residuals = [residual_query(query, index, seed) for seed in seeds]
-    asked = {text: i for i, text in enumerate(dict.fromkeys(r for r in residuals if r))}
-    extra = await embedder.embed(list(asked))
-    chosen = [(seed, text, extra[asked[text]]) for seed, text in zip(seeds, residuals, strict=True) if text]
-    return await in_thread(_second_hop, index, first, seeds, chosen)
+    texts = list(dict.fromkeys(text for _, text in left))
+    found = dict(zip(texts, await embedder.embed(texts), strict=True)) if texts else {}
+    return await in_thread(_second_hop, index, first, [(seed, text, found[text]) for seed, text in left])
 
 
 def latin_share(text: str) -> float:
@@ -65,20 +72,35 @@ def _first_hop(index: Index, query: str, vectors: Vectors, weight: float) -> Ran
     cosines = index.cosines(vectors)[0]
     bm25 = index.bm25(content_terms(query) or words(query))
     base = weight * minmax(cosines) + (1 - weight) * minmax(bm25)
-    return Ranking(np.argsort(-base, kind="stable"), base, base, cosines, bm25)
+    return Ranking(best_first(base), base, base, cosines, bm25)
+
+
+def _left_open(index: Index, query: str, first: Ranking) -> list[tuple[int, str]] | None:
+    """The best seeds, each with what it leaves open; None where the best of all leaves nothing open."""
+    seeds = [int(i) for i in first.order[:RESIDUALS]]
+    held, _ = _content(index.titles[seeds[0]], index.texts[seeds[0]])
+    if query_terms(query).keys() <= held:
+        return None
+    return [(seed, text) for seed in seeds if (text := residual_query(query, index, seed))]
 
 
 def residual_query(query: str, index: Index, seed: int) -> str:
     """What a seed leaves open: the query's words it does not hold, and its own names that the query lacks."""
-    text = index.texts[seed]
-    held = {*content_terms(f"{index.titles[seed]} {text}")}
+    held, own = _content(index.titles[seed], index.texts[seed])
     left = [word for word in re.findall(r"[\w'’-]+", query) if (t := content_terms(word)) and not held.issuperset(t)]
     asked = name_key(query)
-    new = [name for name in names(f"{index.titles[seed]}. {text}") if name_key(name) not in asked]
+    new = [name for name, key in own if key not in asked]
     return " ".join([*left, *new[:8]])
 
 
-def _second_hop(index: Index, first: Ranking, seeds: list[int], residuals: list[tuple[int, str, Vectors]]) -> Ranking:
+@lru_cache(maxsize=2048)  # the same few passages answer most of a session's queries
+def _content(title: str, text: str) -> tuple[frozenset[str], tuple[tuple[str, str], ...]]:
+    """A passage's terms, and its names with their keys."""
+    terms = frozenset(content_terms(f"{title} {text}"))
+    return terms, tuple((name, name_key(name)) for name in names(f"{title}. {text}"))
+
+
+def _second_hop(index: Index, first: Ranking, residuals: list[tuple[int, str, Vectors]]) -> Ranking:
     base = first.base
     best = np.zeros(len(index), np.float32)
     if residuals:
@@ -87,8 +109,8 @@ def _second_hop(index: Index, first: Ranking, seeds: list[int], residuals: list[
             score = 0.5 * minmax(cosine) + 0.5 * minmax(index.bm25(content_terms(text)))
             np.maximum(best, base[seed] * score, out=best)
     scores = base + RESIDUAL * best
-    scores = scores + LINKS * _links(index, base, scores, seeds)
-    order = np.argsort(-scores, kind="stable")
+    scores = scores + LINKS * _links(index, base, scores, [int(i) for i in first.order[:SEEDS]])
+    order = best_first(scores)
     front = first.order[:KEPT_FIRST]
     order = np.concatenate([front, order[~np.isin(order, front)]])
     return Ranking(order, scores, base, first.cosines, first.bm25)
@@ -109,10 +131,9 @@ def _links(index: Index, base: Floats, scores: Floats, seeds: list[int]) -> Floa
 
 
 def _called(index: Index, scores: Floats, seed: int) -> set[int]:
-    text, own = index.texts[seed], index.source_ids[seed]
-    named = index.targets.intersection(called(text, index.longest_target))
+    own = index.source_ids[seed]
     found: set[int] = set()
-    for name in (*named, *(title for title in index.unspaced_titles if title in text)):
+    for name in index.called_by(seed):
         other = [i for i in index.title_targets.get(name, ()) if index.source_ids[i] != own]
         if other:
             found.add(max(other, key=lambda i: float(scores[i])))

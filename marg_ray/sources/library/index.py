@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marg_ray.seams import Vectors
-from marg_ray.sources.library.passages import UNSPACED, Row, hashed, name_key
+from marg_ray.sources.library.passages import UNSPACED, Row, called, hashed, name_key
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -31,7 +32,7 @@ class Postings:
         return cls(keys[order], where[order], values[order])
 
     def range(self, key: int) -> slice:
-        return slice(int(np.searchsorted(self.keys, key)), int(np.searchsorted(self.keys, key, "right")))
+        return slice(int(self.keys.searchsorted(key)), int(self.keys.searchsorted(key, "right")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +113,17 @@ class Index:
         return int(at.stop - at.start)
 
     def idf(self, term: str) -> float:
-        df = self.df(term)
-        return float(np.log1p((len(self) - df + 0.5) / (df + 0.5)))
+        return self._idf(self.df(term))
+
+    def _idf(self, df: int) -> float:
+        return math.log1p((len(self) - df + 0.5) / (df + 0.5))
 
     def bm25(self, terms: Iterable[str]) -> Floats:
         scores = np.zeros(len(self), np.float32)
         for term in set(terms):
             at = self._postings.range(hashed(term))
             if at.stop > at.start:
-                scores[self._postings.where[at]] += self.idf(term) * self._postings.values[at]
+                scores[self._postings.where[at]] += self._idf(at.stop - at.start) * self._postings.values[at]
         return scores
 
     def cosines(self, vectors: Vectors) -> Floats:
@@ -132,8 +135,13 @@ class Index:
         begin, end = self._term_starts[passage : passage + 2]
         return frozenset(self.terms[begin:end].tolist())
 
-    def sharing(self, passage: int, low: int = 2, high: int = 8) -> dict[int, float]:
-        """Passages that share rare names (`low` <= df <= `high`) with this one, and the sum of 1/df over them."""
+    def sharing(self, passage: int) -> dict[int, float]:
+        """Passages that share rare names with this one, and the sum of 1/df over them. Worked out once."""
+        if passage not in self._sharing:
+            self._sharing[passage] = self._found_sharing(passage)
+        return self._sharing[passage]
+
+    def _found_sharing(self, passage: int, low: int = 2, high: int = 8) -> dict[int, float]:
         begin, end = self._name_starts[passage : passage + 2]
         shared: dict[int, float] = {}
         for name in self.names[begin:end].tolist():
@@ -143,6 +151,33 @@ class Index:
                     if other != passage:
                         shared[other] = shared.get(other, 0.0) + 1 / (at.stop - at.start)
         return shared
+
+    def called_by(self, passage: int) -> tuple[str, ...]:
+        """The titles, headings and terms that a passage's text names. Worked out once."""
+        if passage not in self._called_by:
+            text = self.texts[passage]
+            spaced = self.targets.intersection(called(text, self.longest_target))
+            unspaced = (title for title in self.unspaced_titles if title in text)
+            self._called_by[passage] = tuple(dict.fromkeys((*spaced, *unspaced)))
+        return self._called_by[passage]
+
+    def wording(self, passage: int) -> int:
+        """Equal for passages with the same words. Worked out once."""
+        if passage not in self._wordings:
+            self._wordings[passage] = hash(" ".join(self.texts[passage].casefold().split()))
+        return self._wordings[passage]
+
+    @cached_property
+    def _sharing(self) -> dict[int, dict[int, float]]:
+        return {}
+
+    @cached_property
+    def _called_by(self) -> dict[int, tuple[str, ...]]:
+        return {}
+
+    @cached_property
+    def _wordings(self) -> dict[int, int]:
+        return {}
 
     @cached_property
     def heading_targets(self) -> dict[str, list[int]]:
@@ -179,6 +214,15 @@ class Index:
     def unspaced_titles(self) -> list[str]:
         """Titles in scripts without spaces: they are found inside a text, not among its words."""
         return [name for name in self.title_targets if UNSPACED.match(name)]
+
+
+def best_first(scores: Floats, exact: int = 256) -> NDArray[np.intp]:
+    """All places, the best `exact` of them first and in order; equals as they stand. The rest is in no order."""
+    if len(scores) <= exact:
+        return np.argsort(-scores, kind="stable")
+    split = np.argpartition(-scores, exact)
+    best = np.sort(split[:exact])
+    return np.concatenate([best[np.argsort(-scores[best], kind="stable")], split[exact:]])
 
 
 def minmax(scores: Floats) -> Floats:

@@ -17,7 +17,7 @@ from marg_ray.sources.answerability import assess
 from marg_ray.sources.library import scan
 from marg_ray.sources.library.catalog import Catalog, Entry, absolute, without_copies
 from marg_ray.sources.library.found import candidates, hits
-from marg_ray.sources.library.hybrid import rank
+from marg_ray.sources.library.hybrid import Ranking, rank
 from marg_ray.sources.library.index import Index
 from marg_ray.sources.library.passages import CUT_VERSION
 from marg_ray.sources.library.refresh import (
@@ -161,9 +161,7 @@ class Library:
             why = "the query is empty" if len(loaded.index) else "no document has been indexed"
             return Found(answerability=Answerability(), notes=(Note(kind="library", text=why),), searches=1)
         ranking = await rank(loaded.index, query, self._embedder, dense_weight=self.settings.dense_weight)
-        verdict = assess(query, candidates(loaded.index, ranking), loaded.index.df, len(loaded.index))
-        found = hits(loaded.index, ranking, loaded.entries, verdict, limit)
-        return Found(hits=found, answerability=verdict, searches=1)
+        return await in_thread(_found, loaded, query, ranking, limit)
 
     async def df(self, term: str) -> int:
         """In how many passages a stem (`grounding.terms.stem`) occurs."""
@@ -209,3 +207,9 @@ class Library:
                 index = await in_thread(index_of, rows)
                 self._loaded = _Loaded(generation, index, {e.source_id: e for e in kept})
             return self._loaded
+
+
+def _found(loaded: _Loaded, query: str, ranking: Ranking, limit: int) -> Found:
+    verdict = assess(query, candidates(loaded.index, ranking), loaded.index.df, len(loaded.index))
+    found = hits(loaded.index, ranking, loaded.entries, verdict, limit)
+    return Found(hits=found, answerability=verdict, searches=1)
