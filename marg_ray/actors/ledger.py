@@ -97,10 +97,13 @@ class LedgerBook:
                 return await self._begin(call, estimate)
             if new and account.nothing_to_lose(estimate):
                 account.fence(call)
-                held.granted = True
-                return Begun(done=False)
-            held.noted = True
-            row = await self._store.begin_call(call, estimate)
+                row = await self._settled_elsewhere(call)
+                if row is None:
+                    held.granted = True
+                    return Begun(done=False)
+            else:
+                held.noted = True
+                row = await self._store.begin_call(call, estimate)
         except BaseException:
             account.leave(held, NOTHING)
             raise
@@ -112,6 +115,14 @@ class LedgerBook:
             held.estimate = row.reserved
         held.granted = True
         return Begun(done=False)
+
+    async def _settled_elsewhere(self, call: CallKey) -> CallRow | None:
+        """What a ledger of the past has settled since this one read the account.
+
+        When a node is lost its processes live on for a moment, with the ledger that was there.
+        """
+        row = await self._store.call(call.session_id, call.key)
+        return row if row is not None and row.status == "settled" else None
 
     async def extend(self, call: CallKey, more: Usage) -> None:
         """See `Ledger.extend`. Does not wait for others: two that hold a call might wait for each other.

@@ -16,7 +16,8 @@ from marg_ray.store.schema import CALLS, SESSIONS, add
 
 _FIELDS = tuple(Usage.model_fields)
 _ONE = sa.and_(CALLS.c.session_id == sa.bindparam("session"), CALLS.c.key == sa.bindparam("asked"))
-_KNOWN = sa.select(CALLS).where(_ONE).with_for_update()
+_SEEN = sa.select(CALLS).where(_ONE)
+_KNOWN = _SEEN.with_for_update()
 _CHANGE = sa.update(CALLS).where(_ONE)  # what is set comes with the parameters: a statement is compiled once
 _CHANGE_OPEN = _CHANGE.where(CALLS.c.status != "settled")
 _CHANGE_BEGUN = _CHANGE.where(CALLS.c.status == "begun")
@@ -106,6 +107,11 @@ class SettleCall:
 
 def release_call(db: sa.Connection, call: CallKey) -> None:
     db.execute(_CHANGE_BEGUN, {**_place(call), "status": "released", **_numbers("reserved", Usage())})
+
+
+def call(db: sa.Connection, session_id: str, key: str) -> CallRow | None:
+    row = db.execute(_SEEN, {"session": session_id, "asked": key}).first()
+    return None if row is None else _call_row(row)
 
 
 def calls(db: sa.Connection, session_id: str) -> list[CallRow]:

@@ -155,6 +155,9 @@ class MemoryStore:
             given_back = known.model_copy(update={"status": "released", "reserved": Usage()})
             self._calls[call.session_id, call.key] = given_back
 
+    async def call(self, session_id: str, key: str) -> CallRow | None:
+        return self._calls.get((session_id, key))
+
     async def calls(self, session_id: str) -> list[CallRow]:
         return [row for (sid, _), row in self._calls.items() if sid == session_id]
 

@@ -156,6 +156,9 @@ class Store(Protocol):
     async def release_call(self, call: CallKey) -> None:
         """A begun call ended without a result and without cost; it may be begun again. Settled ones stay."""
 
+    async def call(self, session_id: str, key: str) -> CallRow | None:
+        """One call, if it was begun or settled."""
+
     async def calls(self, session_id: str) -> list[CallRow]:
         """Every call of a session, in the order they were begun."""
 

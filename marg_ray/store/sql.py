@@ -107,6 +107,9 @@ class SqlStore:
     async def release_call(self, call: CallKey) -> None:
         await self._database.write(partial(calls.release_call, call=call))
 
+    async def call(self, session_id: str, key: str) -> CallRow | None:
+        return await self._database.read(partial(calls.call, session_id=session_id, key=key))
+
     async def calls(self, session_id: str) -> list[CallRow]:
         return await self._database.read(partial(calls.calls, session_id=session_id))
 
