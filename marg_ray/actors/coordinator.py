@@ -15,22 +15,20 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from marg_ray.actors.holder import is_alive
+from marg_ray.actors.entrance import Entrance
+from marg_ray.actors.handing import answer_of
 from marg_ray.actors.live import Live, Progress, Running, next_alarm, status_word, worked_before
 from marg_ray.actors.metrics import metrics_of
+from marg_ray.actors.neighbours import SETTLED, Neighbours
 from marg_ray.actors.owner import Decision, decided, steering
 from marg_ray.actors.protocol import Admission, Dispatch
 from marg_ray.errors import (
     KeyReused,
     MargError,
-    RuntimeUnavailable,
     SessionMoved,
     SessionNotFound,
     StaleEpoch,
-    StoreUnavailable,
-    TooBusy,
 )
-from marg_ray.errors import SessionCancelled as SessionAway
 from marg_ray.folding import apply
 from marg_ray.memory.cache import KeptReport, QueryCache
 from marg_ray.messages import (
@@ -41,7 +39,6 @@ from marg_ray.messages import (
     SessionResumed,
     SessionStarted,
     Steered,
-    TaskFailed,
 )
 from marg_ray.records import Request
 from marg_ray.routing import next_tasks, waiting_for
@@ -51,14 +48,10 @@ from marg_ray.tasks import Task
 
 log = logging.getLogger(__name__)
 
-HANDED_OUT = 2  # how often a task that does not answer is handed out before it counts as failed
-DIED_TIMES = 30  # how often a task is handed out whose agent or worker died
-PAUSE_S = 2.0  # at most, before such a task is handed out again
 KEPT_WITHIN_S = 1.0  # a finished report, for the next who asks; its folders may be slow to look through
 STORE_AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between tries to take a session up whose store did not answer
 TOGETHER_S = 0.1  # entries that come so close are told to a watcher together
 CACHE_EVERY_S = 3600.0  # what is too old is dropped from the caches
-SETTLED = frozenset({"passed", "quality_warning", "insufficient_evidence", "budget_stopped", "cancelled"})
 AT_REST = SETTLED | {"halted", "paused"}  # nothing happens to it by itself: it can be read without being taken over
 KEPT_S = 60.0  # a session that is over stays in memory for those who follow it
 
@@ -83,9 +76,10 @@ class Coordinator:
         beat_s: float = 2.0,
         dead_after_s: float = 15.0,
     ) -> None:
-        self._store, self._dispatch, self._admission, self._lease_s = store, dispatch, admission, lease_s
-        self._cache, self._holder, self._shard = cache, holder, shard
-        self._beat_s, self._dead_after_s = beat_s, dead_after_s
+        self._store, self._dispatch, self._cache = store, dispatch, cache
+        self._lease_s, self._beat_s = lease_s, beat_s
+        self._neighbours = Neighbours(store, holder, shard, dead_after_s)
+        self._entrance = Entrance(admission, self._admitted)
         self._live: dict[str, Live] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._aside: set[asyncio.Task[object]] = set()  # work that nobody waits for
@@ -94,7 +88,7 @@ class Coordinator:
 
     async def recover(self) -> list[str]:
         """Take up every session that this coordinator had under way. Called when the process was restarted."""
-        return await self._take_up(self._shard)
+        return await self._take_up(self._neighbours.shard)
 
     async def watch(self) -> None:
         """Give signs of life, keep the places of the sessions that run, and look after the other coordinators."""
@@ -105,10 +99,9 @@ class Coordinator:
                     swept = time.monotonic()
                     await self._store.cache_drop()
                 self._forget()
-                await self._store.beat(self._holder, self._shard)
-                if self._admission is not None:
-                    await self._admission.renew({sid: live.owner for sid, live in self._live.items() if _runs(live)})
-                for shard in await self._orphans():
+                await self._neighbours.beat()
+                await self._entrance.keep(self._live)
+                for shard in await self._neighbours.orphans():
                     taken = await self._take_up(shard)
                     log.warning("coordinator %d gives no sign of life: took over %d sessions", shard, len(taken))
             await asyncio.sleep(self._beat_s)
@@ -120,21 +113,14 @@ class Coordinator:
             self._drop(session_id)
             self._opening.pop(session_id, None)
 
-    async def _orphans(self) -> list[int]:
-        """The silent coordinators that this one is the next living after."""
-        rows = await self._store.shards(self._holder)
-        living = {r.shard for r in rows if _fresh(r.beat_at, self._dead_after_s)} | {self._shard}
-        silent = [r.shard for r in rows if r.shard not in living]
-        after = sorted(living)
-        return [s for s in silent if next((n for n in after if n > s), after[0]) == self._shard]
-
     async def _take_up(self, shard: int) -> list[str]:
         taken = []
-        for status in ("running", "waiting"):
-            for row in await self._store.sessions(status=status, holder=self._holder, shard=shard, limit=100_000):
-                with contextlib.suppress(StaleEpoch, SessionMoved):  # another was quicker
-                    await self._go_on(await self._open(row.id, take=True, expected_epoch=row.epoch))
-                    taken.append(row.id)
+        for row in await self._neighbours.left_by(shard):
+            with contextlib.suppress(StaleEpoch, SessionMoved):  # another was quicker
+                live = await self._open(row.id, take=True, expected_epoch=row.epoch)
+                await self._entrance.had(row)
+                await self._go_on(live)
+                taken.append(row.id)
         return taken
 
     async def close(self) -> None:
@@ -160,7 +146,7 @@ class Coordinator:
             session_id, first = await self._store.claim_key(request.owner, key, body, session_id)
             if first != body:
                 raise KeyReused(session_id)
-        place = await self._enter(session_id, request) if session_id not in self._live else None
+        place = await self._entrance.queue(session_id, request) if session_id not in self._live else None
         await self._store.create(session_id, owner=request.owner, question=request.question)
         live = await self._open(session_id, take=True)
         if live.state.request is None:
@@ -255,8 +241,6 @@ class Coordinator:
                 if not live.state.over:  # what comes close together is told together
                     await asyncio.sleep(min(TOGETHER_S, wait_s))
         now = time.monotonic()
-        queued = live.place is not None and not live.place.done() and self._admission is not None
-        position = await self._admission.position(session_id) if queued and self._admission else 0
         return Progress(
             entries=tuple(live.entries[after:]),
             running=tuple(
@@ -266,7 +250,7 @@ class Coordinator:
             status=status_word(live.state),
             waiting_for=waiting_for(live.state),
             halt=f"{live.state.halt.error}: {live.state.halt.detail}" if live.state.halt else "",
-            position=position or 0,
+            position=await self._entrance.position(live),
         )
 
     async def ended(self, session_id: str, wait_s: float = 10.0) -> str:
@@ -302,11 +286,11 @@ class Coordinator:
                     entries = await self._store.read(session_id)
                     state, worked = worked_before(entries)
                     return Live(state=state, seq=len(entries), epoch=row.epoch, entries=entries, worked=worked)
-                await self._see_that_it_is_free(row)
+                await self._neighbours.see_that_it_is_free(row)
                 epoch = await self._store.take_over(
                     session_id,
-                    holder=self._holder,
-                    shard=self._shard,
+                    holder=self._neighbours.holder,
+                    shard=self._neighbours.shard,
                     expected_epoch=row.epoch if expected_epoch is None else expected_epoch,
                 )
                 entries = await self._store.read(session_id)
@@ -315,20 +299,6 @@ class Coordinator:
                 live.mark(datetime.now(UTC))
                 self._live[session_id] = live
             return self._live[session_id]
-
-    async def _see_that_it_is_free(self, row: SessionRow) -> None:
-        """Nobody else works on it.
-
-        Raises:
-            SessionMoved: somebody does, and gives signs of life.
-        """
-        if not row.holder or (row.holder, row.shard) == (self._holder, self._shard) or row.status in SETTLED:
-            return
-        if not is_alive(row.holder):
-            return
-        for other in await self._store.shards(row.holder):
-            if other.shard == row.shard and _fresh(other.beat_at, self._dead_after_s):
-                raise SessionMoved(row.id, row.shard, row.holder if row.holder != self._holder else "")
 
     def _drop(self, session_id: str) -> None:
         live = self._live.pop(session_id, None)
@@ -399,6 +369,14 @@ class Coordinator:
         async with live.turn:
             self._hand_out(live)
 
+    def _admitted(self, session_id: str) -> None:
+        """A session that waited for its place may run."""
+        live = self._live.get(session_id)
+        if live is not None and live.state.request is not None:
+            live.mark(datetime.now(UTC))
+            live.announce()
+            self._later(self._go_on(live))
+
     def _later(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.create_task(work)
         self._aside.add(task)
@@ -410,57 +388,7 @@ class Coordinator:
         if not task.cancelled() and task.exception() is not None:
             log.warning("work on the side failed", exc_info=task.exception())
 
-    # ---- inside: admission and the clock
-
-    async def _enter(self, session_id: str, request: Request) -> asyncio.Task[None] | None:
-        """Take a place in the queue before the session is begun.
-
-        Raises:
-            TooBusy: there is none.
-        """
-        if self._admission is None:
-            return None
-        place = asyncio.create_task(self._admitted(session_id, request, begun=False))
-        if await self._admission.position(session_id) is None:
-            await asyncio.wait({place}, timeout=1.0)
-            if place.done() and isinstance(error := place.exception(), TooBusy):
-                raise error
-        return place
-
-    async def _admitted(self, session_id: str, request: Request, *, begun: bool) -> None:
-        """Wait until the session may run, and let it."""
-        assert self._admission is not None
-        while True:
-            try:
-                await self._admission.enter(session_id, request.owner, request.priority)
-                break
-            except TooBusy as exc:
-                if not begun:  # whoever asks is told
-                    raise
-                await asyncio.sleep(exc.retry_after_s)
-            except (SessionAway, RuntimeUnavailable):
-                await asyncio.sleep(PAUSE_S)
-        live = self._live.get(session_id)
-        if live is not None and live.state.request is not None:
-            live.mark(datetime.now(UTC))
-            live.announce()
-            self._later(self._go_on(live))
-
-    def _may_run(self, live: Live) -> bool:
-        """Whether the session has a place among those that run; it queues for one otherwise."""
-        if self._admission is None or live.state.request is None:
-            return True
-        if live.place is None:
-            entering = self._admitted(live.state.session_id, live.state.request, begun=True)
-            live.place = asyncio.create_task(entering)
-        assert live.place is not None
-        return live.place.done()
-
-    def _leave(self, live: Live) -> None:
-        if self._admission is not None and live.place is not None:
-            live.place.cancel()
-            live.place = None
-            self._later(self._admission.leave(live.state.session_id))
+    # ---- inside: the clock
 
     def _wind(self, session_id: str, live: Live) -> None:
         """Set the clock for what it has to say next."""
@@ -494,9 +422,10 @@ class Coordinator:
         if live.state.session_id:
             self._wind(live.state.session_id, live)
         if not due:
-            self._leave(live)
+            if live.place is not None:
+                self._later(self._entrance.leave(live))
             return
-        if not self._may_run(live):
+        if not self._entrance.may_run(live):
             return
         for task_id, task in due.items():
             if task_id not in live.in_flight:
@@ -507,7 +436,7 @@ class Coordinator:
     async def _carry_out(self, live: Live, task: Task) -> None:
         began = time.monotonic()
         try:
-            message = await self._answer_of(task)
+            message = await answer_of(self._dispatch, task, self._lease_s)
         except StaleEpoch:  # told by the ledger
             self._drop(task.session_id)
             return
@@ -517,51 +446,6 @@ class Coordinator:
                 # what was taken back meanwhile, or belongs to an earlier life of the session, is dropped
                 if self._live.get(task.session_id) is live and task.id in live.in_flight:
                     await self._record(live, message.model_copy(update={"seconds": took}))
-
-    async def _answer_of(self, task: Task) -> Message:
-        silent = died = 0
-        while True:
-            try:
-                return await asyncio.wait_for(self._dispatch(task), self._lease_s)
-            except TimeoutError:
-                silent += 1
-                if silent >= HANDED_OUT:
-                    return failure(task, TimeoutError(f"no answer within {self._lease_s:g} s, {HANDED_OUT} times"))
-                log.warning("no answer to %s within %g s: handed out again", task.id, self._lease_s)
-            except (RuntimeUnavailable, StoreUnavailable) as exc:  # whoever had it died, or the store is away
-                died += 1
-                if died >= DIED_TIMES:
-                    return failure(task, exc)
-                await asyncio.sleep(min(PAUSE_S, 0.1 * 2**died))
-            except StaleEpoch:
-                raise
-            except Exception as exc:  # whatever an agent raises becomes a fact; what follows is decided by `apply`
-                return failure(task, exc)
-
-
-def _runs(live: Live) -> bool:
-    return live.place is not None and live.place.done() and not live.state.over
-
-
-def _fresh(beat_at: datetime, within_s: float) -> bool:
-    return (datetime.now(UTC) - beat_at).total_seconds() < within_s
-
-
-def failure(task: Task, exc: Exception) -> TaskFailed:
-    """An exception as a fact."""
-    known = isinstance(exc, MargError)
-    if not known:
-        log.error("%s crashed", task.id, exc_info=exc)
-    return TaskFailed(
-        task_id=task.id,
-        role=task.role,
-        stage=task.kind,
-        section=task.section,
-        target=task.target,
-        error=type(exc).__name__,
-        detail=str(exc) if known else f"{type(exc).__name__}: {str(exc)[:300]}",
-        exit_code=exc.exit_code if isinstance(exc, MargError) else 1,
-    )
 
 
 def new_session_id() -> str:

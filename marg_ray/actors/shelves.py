@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from marg_ray.sources.protocol import Found, Searcher
 from marg_ray.sources.provided import ProvidedText
 from marg_ray.tasks import SearchTask
 
+SESSIONS = 1000  # that are remembered as having a fresh index
 NAMED_FILES = 10  # unreadable files that a report names; of more it gives the number
 
 
@@ -48,15 +50,21 @@ def unreadable(report: LibraryReport) -> tuple[Note, ...]:
 
 
 class LocalShelves:
-    """Opens each library once per process, and brings its index up to date once per session."""
+    """Opens each library once per process, and brings its index up to date once per session.
+
+    Sessions that ask while a refresh is under way share the next one: it begins after all of them have asked.
+    """
 
     def __init__(
         self, home: Path, settings: LibrarySettings, embedder: Embedder, snapshots: Snapshots, offload: Offload
     ) -> None:
         self._home, self._settings, self._embedder = home, settings, embedder
         self._snapshots, self._offload = snapshots, offload
+        self._opening = asyncio.Lock()
         self._libraries: dict[tuple[str, ...], Library] = {}
-        self._fresh: dict[tuple[str, tuple[str, ...]], asyncio.Task[LibraryReport]] = {}
+        self._fresh: OrderedDict[tuple[str, tuple[str, ...]], asyncio.Task[LibraryReport]] = OrderedDict()
+        self._running: dict[tuple[str, ...], asyncio.Task[LibraryReport]] = {}
+        self._next: dict[tuple[str, ...], asyncio.Task[LibraryReport]] = {}
 
     async def searchers(self, task: SearchTask) -> Sequence[Searcher]:
         """Everything local that this task may search.
@@ -77,15 +85,34 @@ class LocalShelves:
         library = await self.library(folders)
         key = (session_id, folders)
         if key not in self._fresh:
-            self._fresh[key] = asyncio.ensure_future(self.refresh(library))
+            self._fresh[key] = self._refreshed(library, folders)
+            while len(self._fresh) > SESSIONS:
+                self._fresh.popitem(last=False)
         # one search that is cancelled does not stop the others' index
         return library, await asyncio.shield(self._fresh[key])
 
+    def _refreshed(self, library: Library, folders: tuple[str, ...]) -> asyncio.Task[LibraryReport]:
+        """A refresh that has not begun yet."""
+        if folders in self._next:
+            return self._next[folders]
+        before = self._running.get(folders)
+
+        async def run() -> LibraryReport:
+            if before is not None:
+                await asyncio.wait([before])
+            self._running[folders] = self._next.pop(folders)
+            return await self.refresh(library)
+
+        self._next[folders] = asyncio.ensure_future(run())
+        return self._next[folders]
+
     async def library(self, folders: tuple[str, ...]) -> Library:
-        if folders not in self._libraries:
-            opened = await Library.open(self._home, folders, self._settings, self._embedder, snapshots=self._snapshots)
-            self._libraries.setdefault(folders, opened)
-        return self._libraries[folders]
+        async with self._opening:
+            if folders not in self._libraries:
+                self._libraries[folders] = await Library.open(
+                    self._home, folders, self._settings, self._embedder, snapshots=self._snapshots
+                )
+            return self._libraries[folders]
 
     async def refresh(self, library: Library, on_progress: Callable[[Progress], None] = no_progress) -> LibraryReport:
         return await library.refresh(parse, clean=cut_injections, offload=self._offload, on_progress=on_progress)

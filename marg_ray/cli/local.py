@@ -71,7 +71,7 @@ def in_hands(row: SessionRow, shards: Sequence[ShardRow], dead_after_s: float) -
 
 async def holder_of(store: Store, session_id: str, settings: Settings) -> str:
     """The runtime that works on a session and lives; empty where none does."""
-    from marg_ray.actors.coordinator import SETTLED
+    from marg_ray.actors.neighbours import SETTLED
 
     row = await store.session(session_id)
     if row.status in SETTLED:
@@ -102,7 +102,7 @@ class Reached:
 
     def told(self, status: str) -> str:
         """A line on where the session stands now."""
-        from marg_ray.actors.coordinator import SETTLED
+        from marg_ray.actors.neighbours import SETTLED
 
         if self.runs or status in SETTLED:
             return f"{self.session_id}: {status}"

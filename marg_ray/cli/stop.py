@@ -28,7 +28,7 @@ def cancel(session: opt.Session, by: opt.By = "owner") -> None:
 
 
 async def _pause(settings: Settings, session: str, by: str) -> str:
-    from marg_ray.actors.coordinator import SETTLED
+    from marg_ray.actors.neighbours import SETTLED
     from marg_ray.cli.local import reach
 
     async with reach(settings, session) as reached:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from marg_ray.actors import coordinator as coordinator_module
+from marg_ray.actors import handing as handing_module
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.faults import Faults
 from marg_ray.actors.holder import this_process
@@ -260,7 +261,7 @@ def test_a_process_killed_while_it_exports_leaves_no_half_of_a_file(tmp_path: Pa
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinator_module, "PAUSE_S", 0.001)
+    monkeypatch.setattr(handing_module, "PAUSE_S", 0.001)
     monkeypatch.setattr(coordinator_module, "STORE_AWAY_S", (0.001,) * 50)
 
 

@@ -27,7 +27,7 @@ from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead, Steer
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import CallKey, Vectors
 from marg_ray.settings import Settings
-from marg_ray.store.protocol import CacheRow, Store
+from marg_ray.store.protocol import Store
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
 
 if TYPE_CHECKING:
@@ -65,12 +65,6 @@ class LedgerActor(_Actor, LedgerBook):
         await super().end(call, result, usage)
         if usage.throttled:
             await self._admission.pressure(usage.throttled)
-
-    async def cache_get(self, space: str, key: str) -> CacheRow | None:
-        return await self._store.cache_get(space, key)
-
-    async def cache_put(self, space: str, key: str, value: str, ttl_s: float) -> None:
-        await self._store.cache_put(space, key, value, ttl_s)
 
 
 class WorkerActor(_Actor):

@@ -11,11 +11,12 @@ from typing import Any, ParamSpec, TypeVar
 import ray
 from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
+from marg_ray.actors.entries import BatchedLedger, Entry, Outcome
 from marg_ray.errors import RuntimeUnavailable
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import Begun, CallKey, Vectors
-from marg_ray.store.protocol import CacheRow, CallRow
+from marg_ray.store.protocol import CallRow
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
 
 log = logging.getLogger(__name__)
@@ -96,9 +97,11 @@ class RayEmbedder:
         return vectors
 
 
-class RayLedger:
-    def __init__(self) -> None:
-        self._actor = Named("ledger")
+class _LedgerAlone:
+    """What is asked of the ledger by itself: it may have to wait for other calls."""
+
+    def __init__(self, actor: Named) -> None:
+        self._actor = actor
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
         begun: Begun = await self._actor.call("begin", call, estimate)
@@ -107,11 +110,17 @@ class RayLedger:
     async def extend(self, call: CallKey, more: Usage) -> None:
         await self._actor.call("extend", call, more)
 
-    async def end(self, call: CallKey, result: str, usage: Usage) -> None:
-        await self._actor.call("end", call, result, usage)
 
-    async def failed(self, call: CallKey) -> None:
-        await self._actor.call("failed", call)
+class RayLedger(BatchedLedger):
+    """The ledger's actor. What is entered within a few milliseconds travels in one call."""
+
+    def __init__(self) -> None:
+        self._actor = Named("ledger")
+        super().__init__(_LedgerAlone(self._actor), self._send_all)
+
+    async def _send_all(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
+        outcomes: list[Outcome] = await self._actor.call("enter_all", list(entries))
+        return outcomes
 
     async def refresh(self, session_id: str) -> None:
         """Its limits were raised: look at once, for those who wait."""
@@ -120,13 +129,6 @@ class RayLedger:
     async def calls(self, session_id: str) -> list[CallRow]:
         rows: list[CallRow] = await self._actor.call("calls", session_id)
         return rows
-
-    async def cache_get(self, space: str, key: str) -> CacheRow | None:
-        row: CacheRow | None = await self._actor.call("cache_get", space, key)
-        return row
-
-    async def cache_put(self, space: str, key: str, value: str, ttl_s: float) -> None:
-        await self._actor.call("cache_put", space, key, value, ttl_s)
 
 
 class RayAdmission:
