@@ -209,8 +209,7 @@ async def test_a_folder_that_is_part_of_two_libraries_is_embedded_once(open_libr
 async def test_a_new_version_of_the_reader_reads_everything_anew(
     open_library: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = await open_library()
-    await library.refresh(parse)
+    await (await open_library()).refresh(parse)
     monkeypatch.setattr("marg_ray.sources.library.refresh.READ_VERSION", 2)
     read: list[str] = []
 
@@ -218,6 +217,7 @@ async def test_a_new_version_of_the_reader_reads_everything_anew(
         read.append(name)
         return parse(body.replace(b"420", b"430"), name=name)
 
+    library = await open_library()  # as another process would
     report = await library.refresh(better)
     assert sorted(read) == ["bank.md", "storm.md"]
     assert report.changed == ()  # the files are the same
@@ -394,3 +394,29 @@ def test_the_generation_is_read_again_only_where_the_files_may_have_changed(
     assert not opened
     theirs.bump()
     assert ours.generation() == first + 1
+
+
+async def test_a_refresh_with_nothing_to_do_leaves_the_passages_in_memory(open_library: Open, docs: Path) -> None:
+    library, other = await open_library(), await open_library()
+    first = await library.refresh(parse)
+    await library.search("storm", 5)
+    loaded = library._loaded
+    again, elsewhere = await library.refresh(parse), await other.refresh(parse)
+    assert again == elsewhere
+    assert (again.unchanged, again.documents, again.passages) == (len(first.added), first.documents, first.passages)
+    assert (again.added, again.changed, again.removed, again.embedded) == ((), (), (), 0)
+    await library.search("storm", 5)
+    assert library._loaded is loaded
+
+    (docs / "new.md").write_text("# Lagoons\n\nA lagoon holds back the tide.", "utf-8")
+    assert [Path(p).name for p in (await library.refresh(parse)).added] == ["new.md"]
+    assert (await library.search("lagoon holds back the tide", 1)).hits[0].title == "Lagoons"
+    (docs / "new.md").unlink()
+    assert [Path(p).name for p in (await other.refresh(parse)).removed] == ["new.md"]  # by another process
+    assert (await library.refresh(parse)).documents == first.documents
+
+
+async def test_many_may_open_a_new_index_at_once(open_library: Open) -> None:
+    libraries = await asyncio.gather(*(open_library() for _ in range(6)))
+    reports = await asyncio.gather(*(library.refresh(parse) for library in libraries))
+    assert {report.documents for report in reports} == {2}

@@ -25,6 +25,7 @@ from marg_ray.sources.library.refresh import (
     LibraryReport,
     Progress,
     Refresh,
+    Settled,
     locked,
     no_progress,
     unchanged,
@@ -64,6 +65,7 @@ class Library:
         self._catalog, self._table, self._embedder = catalog, table, embedder
         self._loading = asyncio.Lock()  # one load at a time; searches wait for it
         self._loaded: _Loaded | None = None
+        self._settled: tuple[tuple[Path, ...], Settled] | None = None  # the folders of the last refresh
 
     @classmethod
     async def open(
@@ -163,6 +165,10 @@ class Library:
         ranking = await rank(loaded.index, query, self._embedder, dense_weight=self.settings.dense_weight)
         return await in_thread(_found, loaded, query, ranking, limit)
 
+    @property
+    def _max_bytes(self) -> int:
+        return int(self.settings.max_file_mb * 2**20)
+
     async def df(self, term: str) -> int:
         """In how many passages a stem (`grounding.terms.stem`) occurs."""
         return (await self._load()).index.df(term)
@@ -176,10 +182,16 @@ class Library:
         on_progress: Callable[[Progress], None],
     ) -> LibraryReport:
         await in_thread(scan.check_folders, folders)
+        try:
+            idle = await in_thread(self._idle, folders)
+        except (sqlite3.Error, OSError):
+            idle = None  # what is wrong shows below
+        if idle is not None:
+            return idle
         task = Refresh(
             home=self.home,
             folders=folders,
-            max_bytes=int(self.settings.max_file_mb * 2**20),
+            max_bytes=self._max_bytes,
             passage_words=self.settings.passage_words,
             catalog=self._catalog,
             table=self._table,
@@ -192,9 +204,20 @@ class Library:
         )
         try:
             async with locked(self.home / "library" / "refresh.lock"):
-                return await task.run()
+                report, settled = await task.run()
         except (sqlite3.Error, OSError) as exc:
             raise SourceError(f"the index in {str(self.home / 'library')!r} cannot be written: {exc}") from exc
+        self._settled = folders, settled
+        return report
+
+    def _idle(self, folders: tuple[Path, ...]) -> LibraryReport | None:
+        """The report of a refresh that has nothing to do; None where there may be something."""
+        if self._settled is None or self._settled[0] != folders:
+            return None
+        last = self._settled[1]
+        if self._catalog.generation() != last.generation:
+            return None
+        return last.report if scan.scan(folders, self._max_bytes, self.home) == last.found else None
 
     async def _load(self) -> _Loaded:
         """The passages in memory, loaded again after a change by any process."""

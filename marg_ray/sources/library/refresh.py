@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -85,6 +85,15 @@ def read_document(parse: Parser, clean: Clean, body: bytes, name: str) -> _Read:
     return _Read(document, sketch(document.text))
 
 
+@dataclass(frozen=True)
+class Settled:
+    """What a refresh left behind. As long as a scan and the generation are the same, another one would do nothing."""
+
+    found: scan.Scan
+    generation: int
+    report: LibraryReport  # what that other one would report
+
+
 @dataclass(frozen=True, kw_only=True)
 class Refresh:
     """One pass over the folders. The caller holds the lock."""
@@ -102,7 +111,7 @@ class Refresh:
     offload: Offload
     on_progress: Callable[[Progress], None] = no_progress
 
-    async def run(self) -> LibraryReport:
+    async def run(self) -> tuple[LibraryReport, Settled]:
         """Read what is new, drop what is gone, embed what is missing.
 
         Raises:
@@ -119,13 +128,15 @@ class Refresh:
         entries = await in_thread(self.catalog.entries, self.folders)
         failed = [*found.failed, *((e.path, e.failed) for e in entries.values() if e.failed)]
         if not any(e.source_id for e in entries.values()):
-            await in_thread(self.catalog.bump)
+            if gone or digests:
+                await in_thread(self.catalog.bump)
             raise nothing_readable(self.folders, failed, found.unsupported)
         kept, copies = without_copies(entries.values(), await in_thread(self.catalog.sketches))
-        embedded, passages = await self._sync(kept)
-        await in_thread(self.catalog.bump)
+        embedded, passages, synced = await self._sync(kept)
+        if gone or digests or synced:  # else every process would load the passages again
+            await in_thread(self.catalog.bump)
         changed = [p for p in digests if p in before and before[p].digest != digests[p]]
-        return LibraryReport(
+        report = LibraryReport(
             added=tuple(p for p in digests if p not in before and not entries[p].failed),
             changed=tuple(changed),
             removed=tuple(gone),
@@ -138,6 +149,8 @@ class Refresh:
             skipped_hidden=found.hidden,
             skipped_unsupported=found.unsupported,
         )
+        idle = replace(report, added=(), changed=(), removed=(), embedded=0, unchanged=len(files))
+        return report, Settled(found, await in_thread(self.catalog.generation), idle)
 
     async def _read_all(self, files: Sequence[scan.File], before: dict[str, Entry]) -> dict[str, str]:
         """Read files into the catalog, a few at a time; return the SHA-256 of each by path."""
@@ -177,8 +190,11 @@ class Refresh:
         await in_thread(self.catalog.put, entry, read.sketch)
         return known
 
-    async def _sync(self, kept: Sequence[Entry]) -> tuple[int, int]:
-        """Make the table hold exactly the kept documents' passages; return how many were embedded, and how many are."""
+    async def _sync(self, kept: Sequence[Entry]) -> tuple[int, int, bool]:
+        """Make the table hold exactly the kept documents' passages.
+
+        Return how many were embedded, how many there are, and whether anything was done.
+        """
         present = await self.table.present()
         missing = [entry for entry in kept if entry.source_id not in present]
         cut: list[tuple[Entry, list[Row]]] = []
@@ -199,7 +215,7 @@ class Refresh:
         await self.table.remove(unwanted)
         if cut or unwanted:
             await self.table.tidy()
-        return embedded, await self.table.count([e.source_id for e in kept])
+        return embedded, await self.table.count([e.source_id for e in kept]), bool(cut or unwanted)
 
     async def _vectors(
         self, rows: Sequence[Row], known: dict[bytes, Vectors], done: int, total: int

@@ -51,7 +51,7 @@ class Table:
         )
         db = await lancedb.connect_async(folder)
         name = re.sub(r"[^A-Za-z0-9_-]", "_", f"passages_{model}")  # vectors of two models never meet
-        return cls(await db.create_table(name, schema=schema, exist_ok=True), made, dimension)
+        return cls(await _created(db, name, schema), made, dimension)
 
     async def present(self) -> set[str]:
         """The documents whose passages are all here."""
@@ -123,6 +123,17 @@ class Table:
         place = pc.index_in(rows["source_id"], pa.array(source_ids, pa.string()))
         rows = rows.append_column("place", place).filter(pc.is_valid(place))
         return rows.sort_by([("place", "ascending"), ("start", "ascending")]).combine_chunks()
+
+
+async def _created(db: Any, name: str, schema: Any, tries: int = 5) -> Any:
+    """The table, made where there is none; another process may be making it."""
+    while True:
+        try:
+            return await db.create_table(name, schema=schema, exist_ok=True)
+        except RuntimeError as exc:
+            tries -= 1
+            if tries == 0 or "conflict" not in str(exc):
+                raise
 
 
 def index_of(rows: Any) -> Index:
