@@ -18,6 +18,7 @@ from marg_ray.settings import LibrarySettings
 from marg_ray.sources.library.catalog import Catalog, Entry, without_copies
 from marg_ray.sources.library.library import Library
 from marg_ray.sources.library.refresh import Progress
+from marg_ray.sources.library.table import Table, _created
 from marg_ray.sources.parse import parse
 
 Open = Callable[..., Awaitable[Library]]
@@ -416,7 +417,24 @@ async def test_a_refresh_with_nothing_to_do_leaves_the_passages_in_memory(open_l
     assert (await library.refresh(parse)).documents == first.documents
 
 
-async def test_many_may_open_a_new_index_at_once(open_library: Open) -> None:
-    libraries = await asyncio.gather(*(open_library() for _ in range(6)))
-    reports = await asyncio.gather(*(library.refresh(parse) for library in libraries))
-    assert {report.documents for report in reports} == {2}
+async def test_many_may_open_a_new_index_at_once(tmp_path: Path) -> None:
+    for n in range(3):
+        tables = await asyncio.gather(*(Table.open(tmp_path / str(n), "m", "1", 4) for _ in range(12)))
+        assert [await table.present() for table in tables] == [set()] * 12
+
+
+async def test_a_table_that_another_process_is_making_is_asked_for_again() -> None:
+    class Contended:
+        def __init__(self, failures: list[str]) -> None:
+            self.failures = failures
+
+        async def create_table(self, name: str, **_: Any) -> str:
+            if self.failures:
+                raise RuntimeError(self.failures.pop())
+            return name
+
+    conflict = "lance error: Retryable commit conflict for version 2"
+    assert await _created(Contended([conflict] * 3), "passages", None) == "passages"
+    for failures in ([conflict] * 9, ["disk full"]):
+        with pytest.raises(RuntimeError, match=failures[0][:9]):
+            await _created(Contended(failures), "passages", None)
