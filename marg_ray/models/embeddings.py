@@ -230,7 +230,7 @@ class MiniLM(CachedEmbedder):
     name = "all-MiniLM-L6-v2"  # vectors of another name are not comparable
 
     def __init__(
-        self, *, workers: int = 0, max_batch: int = 32, cache: int = 20_000, kept: KeptVectors | None = None
+        self, *, workers: int = 0, max_batch: int = 16, cache: int = 20_000, kept: KeptVectors | None = None
     ) -> None:
         workers = workers or max(1, min(4, (os.cpu_count() or 1) // 2))
         executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_in_the_background)

@@ -43,10 +43,12 @@ class _Affine:
     def __call__(self, x: Any) -> Any:
         import torch
 
-        x = x.to(self.bias.dtype)
         if self.packed:
             after, kind = ("gelu", "none") if self.gelu else ("none", "")
-            return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, after, [], kind)
+            rows = torch.zeros(_few_sizes(len(x)), x.shape[1], dtype=self.bias.dtype)
+            rows[: len(x)] = x
+            return torch.ops.mkldnn._linear_pointwise(rows, self.weight, self.bias, after, [], kind)[: len(x)]
+        x = x.to(self.bias.dtype)
         y = torch.nn.functional.linear(x, self.weight, self.bias)
         return torch.nn.functional.gelu(y) if self.gelu else y
 
@@ -141,6 +143,12 @@ class Encoder:
         import torch
 
         return torch.nn.functional.layer_norm(x, (x.shape[1],), *norm, self._eps)
+
+
+def _few_sizes(rows: int) -> int:
+    """So many rows or a few more: code is generated for every size of a product that is met for the first time."""
+    step = 16 if rows <= 128 else 64 if rows <= 512 else 256
+    return -(-rows // step) * step
 
 
 def _pair(weights: dict[str, Any], name: str) -> tuple[Any, Any]:
