@@ -17,11 +17,12 @@ from marg_ray.messages import SCOUT, SUMMARY, Message, SessionStarted
 class _Place:
     section: str
     kind: str
+    number: str = ""
 
 
 def _place(task_id: str, session_id: str) -> _Place:
     parts = task_id.removeprefix(session_id + "/").split("/")
-    return _Place(parts[0], parts[1]) if len(parts) == 3 else _Place("", parts[0])
+    return _Place(*parts) if len(parts) == 3 else _Place("", *parts)
 
 
 def critical_path(messages: Sequence[Message], weights: Mapping[str, float]) -> tuple[float, list[str]]:
@@ -51,6 +52,8 @@ def _feeds(earlier: _Place, later: _Place) -> bool:
             return earlier.section == SCOUT
         if later.kind == "analyse":
             return earlier.kind in ("plan", "search", "read")
+        if later.section == SUMMARY and earlier.kind == "review":
+            return earlier.number == "1"  # it is written beside a later one
         return True  # the review, the summary and the report see everything
     if later.section == SCOUT:
         return False
