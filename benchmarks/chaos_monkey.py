@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import signal
@@ -80,6 +81,7 @@ def _cluster(options: dict[str, Any]) -> Any:
     from ray._private.authentication import authentication_token_setup as token
     from ray.cluster_utils import Cluster
 
+    logging.getLogger("ray").setLevel(logging.ERROR)
     token.enable_token_auth_by_default()
     token.ensure_token_if_auth_enabled(create_token_if_missing=True)
     # no exit hooks of its own: they can only be set in the main thread, which has other things to do

@@ -101,7 +101,8 @@ async def owner(coordinator: Coordinator, request: Request = REQUEST) -> None:
 
 
 async def _at_the_plan(coordinator: Coordinator) -> None:
-    more = {"query": "silt in the estuary", "section": "s2"}
+    section = list((await coordinator.state(SESSION)).sections)[-1]
+    more = {"query": "silt in the estuary", "section": section}
     await coordinator.steer(SESSION, Steered(task_id=f"{SESSION}/steer/1", action="add", **more))
     raised = Limits(tokens=400_000)
     await coordinator.steer(SESSION, Steered(task_id=f"{SESSION}/steer/2", action="raise", limits=raised))

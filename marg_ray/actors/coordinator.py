@@ -233,7 +233,7 @@ class Coordinator:
         Raises:
             SessionMoved: another coordinator works on it.
         """
-        live = await self._open(session_id)
+        live = await self._follow(session_id)
         changed = live.changed
         if live.seq <= after and not live.state.over:
             with contextlib.suppress(TimeoutError):
@@ -255,7 +255,7 @@ class Coordinator:
 
     async def ended(self, session_id: str, wait_s: float = 10.0) -> str:
         """The session's status, as soon as it is not "running" any more or `wait_s` seconds have passed."""
-        live = await self._open(session_id)
+        live = await self._follow(session_id)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 while status_word(live.state) == "running" and self._live.get(session_id) is live:
@@ -270,6 +270,14 @@ class Coordinator:
         return await self._store.sessions(limit=limit)
 
     # ---- inside: a session in this process
+
+    async def _follow(self, session_id: str) -> Live:
+        """Open a session to watch it. One that had to be taken over goes on: nobody else sees to it."""
+        here = session_id in self._live
+        live = await self._open(session_id)
+        if not here and self._live.get(session_id) is live:
+            self._later(self._go_on(live))
+        return live
 
     async def _open(self, session_id: str, *, take: bool = False, expected_epoch: int | None = None) -> Live:
         """A session in this process. It is taken over from its log where nobody works on it.
@@ -437,8 +445,9 @@ class Coordinator:
         began = time.monotonic()
         try:
             message = await answer_of(self._dispatch, task, self._lease_s)
-        except StaleEpoch:  # told by the ledger
-            self._drop(task.session_id)
+        except StaleEpoch:  # told by the ledger, perhaps of an earlier life of the session here
+            if self._live.get(task.session_id) is live:
+                self._drop(task.session_id)
             return
         took = round(time.monotonic() - began, 4)
         with contextlib.suppress(MargError):

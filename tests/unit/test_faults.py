@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from marg_ray.actors import coordinator as coordinator_module
+from marg_ray.actors import handing as handing_module
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.faults import (
     Crash,
@@ -24,15 +26,14 @@ from marg_ray.actors.faults import (
     FaultySearcher,
     faulty_store,
 )
-from marg_ray.errors import MargError, ModelUnavailable, RuntimeUnavailable, StoreUnavailable
-from marg_ray.folding import replay
-from marg_ray.messages import Message, SessionStarted
+from marg_ray.errors import MargError, ModelUnavailable, RuntimeUnavailable, StaleEpoch, StoreUnavailable
+from marg_ray.messages import Message, SessionStarted, Steered
 from marg_ray.models.client import Call
-from marg_ray.records import ReportStatus
+from marg_ray.records import GateMode, ReportStatus
 from marg_ray.store.memory import MemoryStore
 from marg_ray.tasks import PlanTask, Task
 from tests.answers import answer, started
-from tests.lives import SESSION, Life, Server, owner, settled, whole_log
+from tests.lives import REQUEST, SESSION, Life, Server, content, owner, settled, state_of
 from tests.model_tasks import draft_section
 
 CALL = Call(session_id="S", task_id="S/s1/draft/1")
@@ -182,22 +183,60 @@ RATES: dict[str, tuple[str, ...]] = {
     "fetch": FaultyFetcher.KINDS,
 }
 ALL = sorted(f"{point}.{kind}" for point, kinds in RATES.items() for kind in kinds)
-schedules = st.fixed_dictionaries(
-    {
-        "seed": st.integers(0, 2**32),
-        "rates": st.dictionaries(st.sampled_from(ALL), st.sampled_from((0.02, 0.1, 0.3)), min_size=1, max_size=8),
-        "most": st.integers(1, 25),
-    }
-)
+NO_TRACE = [f for f in ALL if f.startswith(("store/", "task.")) and not f.endswith((".odd", ".late"))]
+
+
+def schedules(faults: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+    rates = st.dictionaries(st.sampled_from(faults), st.sampled_from((0.02, 0.1, 0.3)), min_size=1, max_size=8)
+    return st.fixed_dictionaries({"seed": st.integers(0, 2**32), "rates": rates, "most": st.integers(1, 25)})
 
 
 @pytest.fixture(scope="module", autouse=True)
 def impatient() -> Iterator[None]:
     """The coordinator's pauses, without the waiting."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coordinator_module, "PAUSE_S", 0.001)
+        patch.setattr(handing_module, "PAUSE_S", 0.001)
         patch.setattr(coordinator_module, "STORE_AWAY_S", (0.001,) * 50)
         yield
+
+
+async def test_a_late_word_of_an_earlier_life_does_not_stop_the_present_one() -> None:
+    """The store was away, the session was taken up again; what was under way before is told that it is stale."""
+    disk, seen, planning = MemoryStore(), list[int](), asyncio.Event()
+
+    async def dispatch(task: Task) -> Message:
+        seen.append(task.epoch)
+        if isinstance(task, PlanTask) and task.epoch == 1:
+            planning.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            raise StaleEpoch("S", task.epoch, task.epoch + 1)
+        return await good(task)
+
+    store = faulty_store(disk, Faults(script=[("store/append@S/steer/1.lost_before", 1)]))
+    coordinator = Coordinator(store, dispatch)
+    await coordinator.submit(SESSION, REQUEST.model_copy(update={"approve_plan": False, "gate": GateMode.NEVER}))
+    async with asyncio.timeout(20):
+        await planning.wait()
+        with pytest.raises(StoreUnavailable):
+            await coordinator.steer(SESSION, Steered(task_id="S/steer/1", action="ban", location="nowhere.test"))
+        while await coordinator.ended(SESSION) == "running":
+            pass
+    assert max(seen) > 1
+
+
+async def test_who_follows_a_session_of_a_dead_process_sees_it_go_on() -> None:
+    disk = MemoryStore()
+
+    async def nobody(task: Task) -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError(task)
+
+    await Coordinator(disk, nobody).submit(SESSION, REQUEST.model_copy(update={"approve_plan": False}))
+    second = Coordinator(disk, good)
+    async with asyncio.timeout(20):
+        while await second.ended(SESSION) == "running":
+            pass
 
 
 class Watched(Server):
@@ -230,29 +269,52 @@ async def insist(coordinator: Coordinator) -> None:
     raise AssertionError("the session does not end")
 
 
-async def survive(place: Path, seed: int, rates: dict[str, float], most: int) -> tuple[MemoryStore, Watched, Life]:
+async def survive(
+    place: Path, seed: int, rates: dict[str, float], most: int, lease_s: float = 1.0
+) -> tuple[MemoryStore, Watched, Life]:
     disk = MemoryStore()
     server, lives, died = Watched(disk), 0, True
     faults = Faults(seed, rates, most=most)
     while died:
         lives += 1
         assert lives <= most + 1
-        life = Life(place, model=server, disk=disk, faults=faults, lease_s=1.0)
+        life = Life(place, model=server, disk=disk, faults=faults, lease_s=lease_s)
         died = await life.live(insist)
-    note(f"{faults.happened} in {lives} lives")
+    if faults.happened:
+        note(f"{faults.happened} in {lives} lives")
     return disk, server, life
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(schedules)
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), report_multiple_bugs=False)
+PATIENT_S = 600.0  # a lease that no busy machine oversteps
+
+
+@FEW
+@given(schedules(ALL))
 def test_whatever_fails_a_run_ends_honestly_and_nothing_is_lost_or_paid_twice(schedule: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as place:
         disk, server, life = asyncio.run(survive(Path(place), **schedule))
-        entries = asyncio.run(whole_log(disk))
-        state = replay(e.message for e in entries)
+        state = asyncio.run(state_of(disk))
         assert state.report is not None
         assert not server.paid_twice
         report = life.report(state)
         if report.status in (ReportStatus.PASSED, ReportStatus.QUALITY_WARNING):
             snapshots = life.snapshots
             assert all(snapshots.text(e.source)[e.start : e.end] == e.quote for e in report.evidence)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    disk, _, life = asyncio.run(survive(tmp_path_factory.mktemp("whole"), 0, {}, 0, PATIENT_S))
+    return content(life.report(asyncio.run(state_of(disk))))
+
+
+@FEW
+@given(schedule=schedules(NO_TRACE))
+def test_workers_that_die_and_a_store_that_comes_and_goes_leave_no_trace(
+    undisturbed: Any, schedule: dict[str, Any]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        disk, server, life = asyncio.run(survive(Path(place), **schedule, lease_s=PATIENT_S))
+        assert not server.paid_twice
+        assert content(life.report(asyncio.run(state_of(disk)))) == undisturbed
