@@ -18,7 +18,7 @@ from marg_ray.errors import (
     SessionHalted,
     UsageError,
 )
-from marg_ray.folding import apply, replay
+from marg_ray.folding import apply
 from marg_ray.messages import Message, Steered
 from marg_ray.records import (
     Depth,
@@ -35,7 +35,7 @@ from marg_ray.state import ResearchState
 
 if TYPE_CHECKING:
     from marg_ray.actors.deploy import Runtime
-    from marg_ray.actors.live import Progress
+    from marg_ray.actors.live import Ending, Progress
     from marg_ray.actors.owner import Decision
     from marg_ray.models.select import Choice
     from marg_ray.report.model import Report
@@ -184,7 +184,7 @@ class Marg:
             return kept
         session_id = new_session_id()
         if on_step is None:
-            return self.report(await self._quietly(session_id, request), session_id)
+            return await self._report_of(await self._quietly(session_id, request), session_id)
         last: Step | None = None
         async for step in self.run(session_id, request):
             last = step
@@ -192,8 +192,8 @@ class Marg:
         assert last is not None
         return self.report(last.state, session_id)
 
-    async def _quietly(self, session_id: str, request: Request) -> ResearchState:
-        """Run a session without watching it; returns the state it ends in."""
+    async def _quietly(self, session_id: str, request: Request) -> Ending:
+        """Run a session without watching it."""
         await self.runtime.submit(session_id, request)
         ending = asyncio.ensure_future(self.runtime.ended(session_id))
         indexing = asyncio.ensure_future(self.index(request.sources.folders))
@@ -207,8 +207,15 @@ class Marg:
             for work in (ending, indexing):
                 work.cancel()
             await asyncio.gather(ending, indexing, return_exceptions=True)
-        progress = await self.runtime.progress(session_id, 0, wait_s=0.0)
-        return replay(e.message for e in progress.entries)
+        return await self.runtime.ending(session_id)
+
+    async def _report_of(self, ending: Ending, session_id: str) -> Report:
+        from marg_ray.report.model import from_json
+
+        error = error_at(ending, session_id)
+        if error is not None:
+            raise error
+        return from_json(await asyncio.to_thread(self.runtime.places.artefacts.get, ending.artefact))
 
     async def known(self, request: Request) -> Report | None:
         """The report that the same question, settings and sources have had already."""
@@ -322,14 +329,21 @@ class Marg:
 
 def error_of(state: ResearchState, session_id: str) -> MargError | None:
     """The error that a session without a report ended with."""
-    if state.halt is not None:
-        return SessionHalted(session_id, state.halt.stage, state.halt.detail)
-    if state.cancelled:
+    from marg_ray.actors.live import Ending
+
+    return error_at(Ending.of(state), session_id)
+
+
+def error_at(ending: Ending, session_id: str) -> MargError | None:
+    """The same, from how it ended."""
+    if ending.halted_at:
+        return SessionHalted(session_id, ending.halted_at, ending.detail)
+    if ending.status == "cancelled":
         return SessionCancelled(session_id)
-    if state.report is not None and state.report.status is ReportStatus.INSUFFICIENT_EVIDENCE:
-        return InsufficientEvidence(session_id, state.report.reason)
-    if state.report is not None and state.report.status is ReportStatus.BUDGET_STOPPED and not state.evidence:
-        return BudgetStopped(session_id, state.report.reason or "stopped by its budget")
+    if ending.status == ReportStatus.INSUFFICIENT_EVIDENCE:
+        return InsufficientEvidence(session_id, ending.reason)
+    if ending.status == ReportStatus.BUDGET_STOPPED and not ending.found:
+        return BudgetStopped(session_id, ending.reason or "stopped by its budget")
     return None
 
 

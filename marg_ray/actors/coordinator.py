@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from marg_ray.actors.entrance import Entrance
 from marg_ray.actors.handing import answer_of
-from marg_ray.actors.live import Live, Progress, Running, next_alarm, status_word, worked_before
+from marg_ray.actors.live import Ending, Live, Progress, Running, next_alarm, status_word, worked_before
 from marg_ray.actors.metrics import metrics_of
 from marg_ray.actors.neighbours import SETTLED, Neighbours
 from marg_ray.actors.owner import Decision, decided, steering
@@ -261,6 +261,10 @@ class Coordinator:
                 while status_word(live.state) == "running" and self._live.get(session_id) is live:
                     await live.changed.wait()
         return status_word(live.state)
+
+    async def ending(self, session_id: str) -> Ending:
+        """How the session stands, in short."""
+        return Ending.of((await self._open(session_id)).state)
 
     async def state(self, session_id: str) -> ResearchState:
         """The canonical state, for tests and tools."""

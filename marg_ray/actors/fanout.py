@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -44,6 +44,7 @@ from marg_ray.sources.ranking import best_windows, rank_hits
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask
 
 HITS = 10  # asked of each source; the depth decides how many are read
+GOOD, ENOUGH = 0.45, 5  # so many local hits of this relevance fill a search
 WINDOW_WORDS = 1400  # of a document that a reader is shown
 MIN_QUOTE = 12  # characters; less is no evidence
 PROVIDED_ONLY = frozenset({RequestClass.ANALYZE_PROVIDED, RequestClass.WRITE_ONLY})
@@ -121,7 +122,10 @@ class Units:
             searches.append(self._search_web(task, query))
         if not searches:
             raise SearchUnavailable("no source is chosen: give --docs, or allow the web")
-        results = await asyncio.gather(*searches, return_exceptions=True)
+        results = list(await asyncio.gather(*searches, return_exceptions=True))
+        if web and isinstance(results[-1], Found):
+            local = [r for r in results[:-1] if isinstance(r, Found)]
+            results[-1] = await self._ranked(search_query(query), results[-1], embed=not _filled(local))
         failed = [r for r in results if isinstance(r, BaseException)]
         found = [r for r in results if isinstance(r, Found)]
         for failure in failed:
@@ -145,10 +149,12 @@ class Units:
         key = CallKey.of(task.session_id, "search", Role.RESEARCHER, query, HITS, task_id=task.id, epoch=task.epoch)
         result = await paid(self.ledger, key, make, Usage(searches=1))
         found = FOUND.validate_json(result.result)
-        hits = await rank_hits(query, found.hits, self.embedder)
-        answerability = assess_snippets(query, hits)
-        spent, cached = result.usage.searches, bool(result.usage.reused)
-        return Found(hits=hits, answerability=answerability, notes=found.notes, searches=spent, cached=cached)
+        return replace(found, searches=result.usage.searches, cached=bool(result.usage.reused))
+
+    async def _ranked(self, query: str, found: Found, *, embed: bool) -> Found:
+        """The web's hits, best first: by meaning too, where they may be read."""
+        hits = await rank_hits(query, found.hits, self.embedder if embed else None)
+        return replace(found, hits=hits, answerability=assess_snippets(query, hits))
 
     # ---- read
 
@@ -293,6 +299,12 @@ def _merge(found: Sequence[Found], notes: tuple[Note, ...]) -> _Result:
         notes=(*notes, *(n for f in found for n in f.notes)),
         usage=Usage(searches=sum(f.searches for f in found), reused=sum(f.cached for f in found)),
     )
+
+
+def _filled(local: Sequence[Found]) -> bool:
+    """Whether the library answers, and has as much as is read: the web's hits need no fine order then."""
+    good = sum(h.relevance >= GOOD for f in local for h in f.hits)
+    return good >= ENOUGH and any(f.answerability.zone is Zone.ANSWER for f in local)
 
 
 def _better(first: _Result, second: _Result) -> _Result:

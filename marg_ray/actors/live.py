@@ -40,6 +40,28 @@ class Progress(Sent):
     position: int = 0  # in the queue; 0: it is not queued
 
 
+class Ending(Sent):
+    """How a session ended, without its log."""
+
+    artefact: str = ""  # of the report; empty: there is none
+    status: str
+    reason: str = ""  # of a refusal
+    found: bool = False  # whether there was any evidence
+    halted_at: str = ""  # the stage
+    detail: str = ""
+
+    @classmethod
+    def of(cls, state: ResearchState) -> Ending:
+        return cls(
+            artefact=state.report.artefact if state.report else "",
+            status=status_word(state),
+            reason=state.report.reason if state.report else "",
+            found=bool(state.evidence),
+            halted_at=state.halt.stage if state.halt else "",
+            detail=state.halt.detail if state.halt else "",
+        )
+
+
 @dataclass
 class Live:
     """A session in this process."""

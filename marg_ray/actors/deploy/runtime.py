@@ -18,7 +18,7 @@ from marg_ray.actors.deploy.actors import AgentActor, CoordinatorActor, Embedder
 from marg_ray.actors.deploy.connection import address_here, connect
 from marg_ray.actors.deploy.handles import Gone, Named, RayEmbedder, RayLedger, ray_offload
 from marg_ray.actors.holder import Holder, cluster, this_process
-from marg_ray.actors.live import Progress
+from marg_ray.actors.live import Ending, Progress
 from marg_ray.actors.owner import Decision
 from marg_ray.errors import RuntimeUnavailable, SessionMoved
 from marg_ray.messages import Message, Steered
@@ -115,6 +115,11 @@ class Control:
             status = str(await self._ask(session_id, "ended", 10.0))
             if status != "running":
                 return status
+
+    async def ending(self, session_id: str) -> Ending:
+        """How a session stands, in short."""
+        ending: Ending = await self._ask(session_id, "ending")
+        return ending
 
     async def sessions(self, limit: int = 100) -> list[SessionRow]:
         rows: list[SessionRow] = await self._coordinators[0].call("sessions", limit)
