@@ -57,10 +57,17 @@ class Nodes:
             warnings.simplefilter("ignore")  # a library that this process has loaded does not like forks
             self._cluster.add_node(**self._options)
 
-    def remove_one(self, chance: random.Random) -> None:
-        """A node dies at once, with every process on it."""
-        nodes = sorted(self._cluster.worker_nodes, key=lambda n: n.node_id)
-        self._cluster.remove_node(chance.choice(nodes), allow_graceful=False)
+    def choose(self, chance: random.Random) -> tuple[Any, set[int]]:
+        """A node that may be lost, and the processes on it."""
+        node = chance.choice(sorted(self._cluster.worker_nodes, key=lambda n: str(n.node_id)))
+        raylet = node.all_processes["raylet"][0].process.pid
+        return node, set(tree(raylet))
+
+    def remove(self, node: Any, cut: set[int]) -> None:
+        """The node is lost; `cut` dies at the same moment, what else is on it lives on until it notices."""
+        for pid in cut:
+            _kill(pid)
+        self._cluster.remove_node(node, allow_graceful=False)
 
     def __enter__(self) -> Nodes:
         return self
@@ -159,32 +166,43 @@ class Monkey:
 
     async def strike(self, kind: str) -> Killed | None:
         """Kill one of a kind; None where there is none at this moment."""
+        alive = await asyncio.to_thread(actors)
         began = time.monotonic()
-        what = await self._victim(kind)
+        what, pids = await asyncio.to_thread(self._hit, kind, alive)
         if not what:
             return None
-        await self.whole()
+        await self._replaced({name: pid for name, pid in alive.items() if pid in pids})
         done = Killed(what, kind, time.monotonic() - began)
         self.killed.append(done)
         if kind == "node" and self.nodes is not None:
             await asyncio.to_thread(self.nodes.add)
         return done
 
-    async def _victim(self, kind: str) -> str:
+    def _hit(self, kind: str, alive: dict[str, int]) -> tuple[str, set[int]]:
+        """What was killed, and its processes; half of the lost nodes take theirs with them at once."""
         if kind == "node":
             if self.nodes is None:
-                return ""
-            await asyncio.to_thread(self.nodes.remove_one, self.chance)
-            return "a node"
+                return "", set()
+            node, pids = self.nodes.choose(self.chance)
+            self.nodes.remove(node, pids if self.chance.random() < 0.5 else set())
+            return "a node", pids
         if kind == "process":
-            pids = await asyncio.to_thread(plain_workers)
-            return "a task's process" if pids and _kill(self.chance.choice(pids)) else ""
-        alive = await asyncio.to_thread(actors)
+            found = plain_workers()
+            pid = self.chance.choice(found) if found else 0
+            return ("a task's process", {pid}) if pid and _kill(pid) else ("", set())
         names = sorted(n for n in alive if n.partition(":")[0] == kind)
-        if not names:
-            return ""
-        name = self.chance.choice(names)
-        return name if _kill(alive[name]) else ""
+        name = self.chance.choice(names) if names else ""
+        return (name, {alive[name]}) if name and _kill(alive[name]) else ("", set())
+
+    async def _replaced(self, victims: dict[str, int]) -> None:
+        """Return when other processes have the victims' places, and every actor answers."""
+        async with asyncio.timeout(WHOLE_WITHIN_S):
+            while True:
+                now = await asyncio.to_thread(actors)
+                if all(now.get(name, pid) != pid for name, pid in victims.items()):
+                    break
+                await asyncio.sleep(0.05)
+        await self.whole()
 
     async def run(self, kills: int) -> None:
         """Kill `kills` times: each kind in turn, in a random order, at random moments."""
