@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from marg_ray.actors.deploy import Runtime
     from marg_ray.actors.live import Ending, Progress
     from marg_ray.actors.owner import Decision
+    from marg_ray.actors.shelves import LocalShelves
     from marg_ray.models.select import Choice
     from marg_ray.report.model import Report
     from marg_ray.sources.library.refresh import Progress as IndexProgress
@@ -97,6 +98,7 @@ class Marg:
     def __init__(self, settings: Settings | None = None, *, offline: bool = False, **overrides: Any) -> None:
         self.settings, self.offline = settings or load(**overrides), offline
         self._runtime: Runtime | None = None
+        self._shelves: LocalShelves | None = None
 
     async def __aenter__(self) -> Marg:
         await self.start()
@@ -124,7 +126,7 @@ class Marg:
     def close(self) -> None:
         if self._runtime is not None:
             self._runtime.close()
-            self._runtime = None
+            self._runtime = self._shelves = None
 
     @property
     def runtime(self) -> Runtime:
@@ -267,14 +269,14 @@ class Marg:
         """Bring the library over `folders` up to date."""
         if not folders:
             return
-        from marg_ray.actors.shelves import LocalShelves
+        if self._shelves is None:
+            from marg_ray.actors.shelves import LocalShelves
 
-        runtime = self.runtime
-        shelves = LocalShelves(
-            self.settings.home, self.settings.library, runtime.embedder, runtime.places.snapshots, runtime.offload
-        )
-        library = await shelves.library(tuple(folders))
-        await shelves.refresh(library, *([on_progress] if on_progress else []))
+            s, runtime = self.settings, self.runtime
+            snapshots = runtime.places.snapshots
+            self._shelves = LocalShelves(s.home, s.library, runtime.embedder, snapshots, runtime.offload)
+        library = await self._shelves.library(tuple(folders))
+        await self._shelves.refresh(library, *([on_progress] if on_progress else []))
 
     async def submit(self, request: Request, *, key: str = "") -> str:
         """Start a session and return its id at once. A request that comes again with its `key` starts nothing.
