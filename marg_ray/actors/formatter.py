@@ -87,7 +87,7 @@ def report_inputs(
         answerability=state.answerability,
         usage_by_role=dict(usage),
         wall_seconds=(now - started).total_seconds(),
-        iterations=state.iteration,
+        iterations=len(state.reviews),
         notes=state.notes,
         created_at=started,
         finished_at=now,
@@ -107,7 +107,7 @@ def verdict_text(state: ResearchState, status: ReportStatus) -> str:
             return "every sentence was checked against the passages it cites"
         case ReportStatus.BUDGET_STOPPED:
             why = [n.text for n in state.notes if n.kind == "budget"]
-            return f"stopped by its budget ({why[-1]})" if why else "stopped by its budget"
+            return why[-1].partition(": ")[2] if why else "a limit is spent"
         case ReportStatus.CANCELLED:
             return "cancelled"
         case ReportStatus.INSUFFICIENT_EVIDENCE:
