@@ -123,6 +123,8 @@ def _joined(nodes: list[Inline]) -> tuple[Inline, ...]:
     for node in nodes:
         if joined and node.kind == joined[-1].kind == "text":
             joined[-1] = Inline("text", joined[-1].text + node.text)
+        elif joined and node.kind == joined[-1].kind and node.kind in ("emphasis", "strong"):  # written side by side
+            joined[-1] = Inline(node.kind, children=_joined([*joined[-1].children, *node.children]))  # they would clash
         else:
             joined.append(node)
     return tuple(joined)

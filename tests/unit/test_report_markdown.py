@@ -7,7 +7,7 @@ import re
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -343,6 +343,8 @@ def test_escaped_text_is_seen_as_typed_wherever_it_stands(text: str) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(SIGNS)
+@example("_1_*1*")
+@example("__1__**1**")
 def test_a_sentence_written_out_and_read_again_has_the_same_words(text: str) -> None:
     nodes = parse(text)
     assert plain(parse(inline_markdown(nodes))).split() == plain(nodes).split()
