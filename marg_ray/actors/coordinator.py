@@ -295,6 +295,7 @@ class Coordinator:
             if session_id not in self._live:
                 row = await self._store.session(session_id)
                 if not take and row.status in AT_REST:
+                    self._opening.pop(session_id, None)
                     entries = await self._store.read(session_id)
                     state, worked = worked_before(entries)
                     return Live(state=state, seq=len(entries), epoch=row.epoch, entries=entries, worked=worked)

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from marg_ray.actors.coordinator import Coordinator
-from marg_ray.actors.live import worked_before
+from marg_ray.actors.live import next_alarm, worked_before
 from marg_ray.actors.owner import Decision
 from marg_ray.errors import DecisionConflict, KeyReused, UsageError
 from marg_ray.folding import replay
@@ -286,11 +286,15 @@ async def test_a_deadline_that_has_passed_gives_a_clear_refusal() -> None:
 
 
 async def test_waiting_for_the_owner_is_no_time_of_work() -> None:
-    coordinator = await waiting(limits=Limits(seconds=0.4))
-    await asyncio.sleep(0.5)  # longer than the limit
-    state = await coordinator.state("S")
-    assert not state.stop
+    coordinator = await waiting(limits=Limits(seconds=3600))
+    live = coordinator._live["S"]
+    later = datetime.now(UTC) + timedelta(days=1)
+    assert live.since is None
+    assert next_alarm(live, later) is None, "the clock has nothing to say while the owner thinks"
     assert await coordinator.decide("S", Decision(what="approve")) == "running"
+    due = next_alarm(live, later)
+    assert due is not None
+    assert due[0] < 0 < 3600 - live.worked
 
 
 async def test_a_request_that_comes_again_with_its_key_starts_nothing() -> None:

@@ -150,11 +150,6 @@ def _brand(text: str) -> bool:
     return any(c.isupper() for c in word[1:3])
 
 
-def leans_inside(sentence: str) -> bool:
-    """Whether a sentence refers back from its middle: "used this as an example", "did so"."""
-    return bool(_FIRST_CLAUSE_REFERENCE.search(sentence))
-
-
 def is_pointer(sentence: str) -> bool:
     """Whether it tells where to read on instead of saying something."""
     return bool(_POINTER.search(sentence) or _IMPERATIVE_POINTER.match(sentence))

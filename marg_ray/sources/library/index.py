@@ -94,10 +94,6 @@ class Index:
         return Postings.of(self.names, self.names_per_passage, np.ones(len(self.names), np.float32))
 
     @cached_property
-    def _term_starts(self) -> Ints:
-        return np.concatenate([[0], np.cumsum(self.terms_per_passage)]).astype(np.int64)
-
-    @cached_property
     def _name_starts(self) -> Ints:
         return np.concatenate([[0], np.cumsum(self.names_per_passage)]).astype(np.int64)
 
@@ -129,11 +125,6 @@ class Index:
     def cosines(self, vectors: Vectors) -> Floats:
         """Shape (len(vectors), n)."""
         return vectors @ self.vectors.T
-
-    def terms_of(self, passage: int) -> frozenset[int]:
-        """Hashed stems of a passage with its title and headings."""
-        begin, end = self._term_starts[passage : passage + 2]
-        return frozenset(self.terms[begin:end].tolist())
 
     def sharing(self, passage: int) -> dict[int, float]:
         """Passages that share rare names with this one, and the sum of 1/df over them. Worked out once."""
