@@ -122,7 +122,7 @@ async def run_ours(args: argparse.Namespace) -> None:
     from marg_ray.settings import load
     from marg_ray.sources.queries import search_query
 
-    search = {"engines": ("searxng",), "searxng_url": args.search_url, "per_minute": 1_000_000}
+    search = {"engines": ("searxng",), "searxng_url": args.search_url, "per_minute": 1_000_000, "at_once": 1_000}
     settings = load(  # limits that the baseline does not have are lifted, and what is kept of answers is not used
         home=args.home,
         model=f"{args.model_url}:simulated",

@@ -58,8 +58,12 @@ class SearchSettings(_Area):
     searxng_url: Annotated[str, Field(description="a SearXNG instance; empty = not used")] = ""
     results: Annotated[int, Field(ge=1, le=50, description="per query and engine")] = 10
     timeout_s: Annotated[float, Field(gt=0, description="for one request")] = 10.0
-    per_minute: Annotated[int, Field(ge=1, description="requests to one engine")] = 30
-    at_once: Annotated[int, Field(ge=1, description="requests to one engine under way, per worker")] = 6
+    per_minute: Annotated[
+        int | None, Field(ge=1, description="requests to one engine, per worker (by itself: 30; SearXNG 1200)")
+    ] = None
+    at_once: Annotated[
+        int | None, Field(ge=1, description="requests to one engine under way, per worker (by itself: 6; SearXNG 64)")
+    ] = None
     tries: Annotated[int, Field(ge=1, le=3, description="requests per query and engine")] = 3
 
 

@@ -40,7 +40,7 @@ from marg_ray.sources.answerability import assess_snippets
 from marg_ray.sources.parse import parse
 from marg_ray.sources.protocol import Fetched, Fetcher, Found, Searcher
 from marg_ray.sources.queries import search_query
-from marg_ray.sources.ranking import best_windows, rank_hits
+from marg_ray.sources.ranking import LEAST, best_windows, rank_hits
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask
 
 HITS = 10  # asked of each source; the depth decides how many are read
@@ -125,7 +125,7 @@ class Units:
         results = list(await asyncio.gather(*searches, return_exceptions=True))
         if web and isinstance(results[-1], Found):
             local = [r for r in results[:-1] if isinstance(r, Found)]
-            results[-1] = await self._ranked(search_query(query), results[-1], embed=not _filled(local))
+            results[-1] = await self._ranked(search_query(query), results[-1], local)
         failed = [r for r in results if isinstance(r, BaseException)]
         found = [r for r in results if isinstance(r, Found)]
         for failure in failed:
@@ -151,9 +151,10 @@ class Units:
         found = FOUND.validate_json(result.result)
         return replace(found, searches=result.usage.searches, cached=bool(result.usage.reused))
 
-    async def _ranked(self, query: str, found: Found, *, embed: bool) -> Found:
-        """The web's hits, best first: by meaning too, where they may be read."""
-        hits = await rank_hits(query, found.hits, self.embedder if embed else None)
+    async def _ranked(self, query: str, found: Found, local: Sequence[Found]) -> Found:
+        """The web's hits, best first: by meaning too, where they may be read beside what the library has."""
+        embedder = None if _filled(local) else self.embedder
+        hits = await rank_hits(query, found.hits, embedder, strangers=0 if _has_some(local) else LEAST)
         return replace(found, hits=hits, answerability=assess_snippets(query, hits))
 
     # ---- read
@@ -305,6 +306,11 @@ def _filled(local: Sequence[Found]) -> bool:
     """Whether the library answers, and has as much as is read: the web's hits need no fine order then."""
     good = sum(h.relevance >= GOOD for f in local for h in f.hits)
     return good >= ENOUGH and any(f.answerability.zone is Zone.ANSWER for f in local)
+
+
+def _has_some(local: Sequence[Found]) -> bool:
+    """Whether the library has something near the query: a web hit without one of its words is hardly nearer."""
+    return any(h.relevance >= GOOD for f in local for h in f.hits)
 
 
 def _better(first: _Result, second: _Result) -> _Result:

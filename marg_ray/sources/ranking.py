@@ -41,13 +41,16 @@ class _Rated:
         return (1 - EARLY) * self.share + EARLY * self.early
 
 
-async def rank_hits(query: str, hits: Sequence[Hit], embedder: Embedder | None) -> tuple[Hit, ...]:
+async def rank_hits(
+    query: str, hits: Sequence[Hit], embedder: Embedder | None, *, strangers: int = LEAST
+) -> tuple[Hit, ...]:
     """The hits by relevance, best first, near-identical texts once (the one that shares more with the query stays).
 
     Relevance is .75 cosine + .25 share of the query's terms, weighted by their rarity among the hits, and a little
     for the engine's order. The `NEAR` hits that promise most by words and the engine's order are embedded, each by
-    its beginning; the others are taken to be as near in meaning as such a share makes likely, and so are all of them
-    without an `embedder`, or in a script that it does not know. Hits of a library keep their relevance, which is on
+    its beginning, `strangers` of those that share no word with the query where fewer share one; the others are taken
+    to be as near in meaning as such a share makes likely, and so are all of them without an `embedder`, or in a script
+    that it does not know. Hits of a library keep their relevance, which is on
     the same scale.
     """
     shares = _coverage(query, [f"{hit.title}. {hit.snippet}" for hit in hits])
@@ -58,17 +61,17 @@ async def rank_hits(query: str, hits: Sequence[Hit], embedder: Embedder | None) 
     stay = {id(hit) for hit in without_echoes([r.hit for r in rated])}
     own = [r.hit for r in rated if id(r.hit) in stay and r.hit.kind in _OWN]
     web = [r for r in rated if id(r.hit) in stay and r.hit.kind not in _OWN]
-    cosines = await _cosines(query, web, embedder if knows_script(query) else None)
+    cosines = await _cosines(query, web, embedder if knows_script(query) else None, strangers)
     weight = DENSE * latin_share(query)
     ranked = [r.hit.model_copy(update={"relevance": _blend(weight, c, r)}) for r, c in zip(web, cosines, strict=True)]
     return tuple(sorted([*own, *ranked], key=lambda hit: -hit.relevance))
 
 
-async def _cosines(query: str, rated: Sequence[_Rated], embedder: Embedder | None) -> list[float]:
+async def _cosines(query: str, rated: Sequence[_Rated], embedder: Embedder | None, strangers: int) -> list[float]:
     """What each has in common with the query in meaning; a guess for those that promise little."""
     cosines = [LIKELY * r.share for r in rated]
     sharing = [i for i, r in enumerate(rated) if r.share > 0][:NEAR]
-    others = [i for i, r in enumerate(rated) if r.share == 0][: max(0, LEAST - len(sharing))]
+    others = [i for i, r in enumerate(rated) if r.share == 0][: max(0, strangers - len(sharing))]
     if embedder is not None and (near := sharing + others):
         openings = [f"{rated[i].hit.title}. {rated[i].hit.snippet[:OPENING]}" for i in near]
         vectors = await embedder.embed([query, *openings])

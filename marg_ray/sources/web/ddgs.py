@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from marg_ray.sources.abandon import abandonable
-from marg_ray.sources.web.engine import EngineFailed, EngineReply
+from marg_ray.sources.web.engine import PUBLIC, EngineFailed, EngineReply
 from marg_ray.sources.web.network import NetworkCheck
 
 _NOTHING = "No results found"
@@ -100,6 +100,7 @@ class DdgsEngine:
     """
 
     name = "ddgs"
+    pace = PUBLIC
 
     def __init__(
         self,

@@ -17,6 +17,18 @@ class EngineReply:
     degraded: str = ""  # which part of the engine did not answer, and why; an empty reply then proves nothing
 
 
+@dataclass(frozen=True)
+class Pace:
+    """What an engine is asked at most where the settings do not say."""
+
+    per_minute: int
+    at_once: int
+
+
+PUBLIC = Pace(per_minute=30, at_once=6)  # it blocks who asks more
+OWN = Pace(per_minute=1200, at_once=64)  # an operator's instance serves many sessions at once
+
+
 class EngineFailed(SourceError):
     """An engine refused, failed or answered with something else than results.
 
@@ -41,6 +53,9 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def pace(self) -> Pace: ...
 
     async def search(self, query: str, limit: int) -> EngineReply:
         """Make one request.

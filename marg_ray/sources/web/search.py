@@ -52,9 +52,13 @@ class _Line:
         return not self.breaker.is_open and self.limiter.has_capacity()
 
     @property
+    def per_minute(self) -> int:
+        return self.settings.per_minute or self.engine.pace.per_minute
+
+    @property
     def slots(self) -> asyncio.Semaphore:
         if self._slots is None:
-            self._slots = asyncio.Semaphore(self.settings.at_once)
+            self._slots = asyncio.Semaphore(self.settings.at_once or self.engine.pace.at_once)
         return self._slots
 
     @property
@@ -62,7 +66,7 @@ class _Line:
         if self._limiter is None:
             from aiolimiter import AsyncLimiter
 
-            self._limiter = AsyncLimiter(self.settings.per_minute, 60)
+            self._limiter = AsyncLimiter(self.per_minute, 60)
         return self._limiter
 
     async def ask(self, query: str, limit: int, tally: _Tally) -> EngineReply:
@@ -105,7 +109,7 @@ class _Line:
                 await self.limiter.acquire()
         except TimeoutError:
             raise EngineFailed(
-                f"its limit of {self.settings.per_minute} requests a minute is used up", "raise MARG_SEARCH__PER_MINUTE"
+                f"its limit of {self.per_minute} requests a minute is used up", "raise MARG_SEARCH__PER_MINUTE"
             ) from None
         async with self.slots:
             tally.requests += 1

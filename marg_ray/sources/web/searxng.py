@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from marg_ray.errors import UsageError
 from marg_ray.sources.resilience import retry_after, utc_now
 from marg_ray.sources.urls import split_web
-from marg_ray.sources.web.engine import EngineFailed, EngineReply
+from marg_ray.sources.web.engine import OWN, EngineFailed, EngineReply
 from marg_ray.text import one_line
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class SearxngEngine:
     """
 
     name = "searxng"
+    pace = OWN
 
     def __init__(self, url: str, timeout_s: float = 10.0) -> None:
         try:
@@ -66,7 +67,11 @@ class SearxngEngine:
             import httpx
 
             self._client = httpx.AsyncClient(
-                timeout=self._timeout_s, follow_redirects=True, trust_env=False, headers={"Accept": "application/json"}
+                timeout=self._timeout_s,
+                follow_redirects=True,
+                trust_env=False,
+                headers={"Accept": "application/json"},
+                limits=httpx.Limits(max_keepalive_connections=self.pace.at_once),  # how many at once is the caller's
             )
         return self._client
 

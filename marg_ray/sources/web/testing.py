@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from marg_ray.sources.web.engine import EngineFailed, EngineReply
+from marg_ray.sources.web.engine import PUBLIC, EngineFailed, EngineReply, Pace
 
 
 @dataclass
@@ -14,6 +14,7 @@ class ScriptedEngine:
 
     script: Sequence[EngineReply | EngineFailed | Exception]
     name: str = "scripted"
+    pace: Pace = PUBLIC
     asked: list[str] = field(default_factory=list)
     closed: bool = False
 
