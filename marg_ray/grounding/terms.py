@@ -30,11 +30,17 @@ _STOP_WORDS = """
     s t d ll re ve m
     """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+REMEMBERED = 2000  # characters; the words of a longer text are worked out anew
 _PER_THREAD = threading.local()
 
 
 def words(text: str) -> list[str]:
     """Lower-case words in order, accents folded; numbers without thousands separators; unspaced scripts as bigrams."""
+    return list(_words(text) if len(text) <= REMEMBERED else _words.__wrapped__(text))
+
+
+@lru_cache(maxsize=2048)  # a snippet is compared by its words several times, in several places
+def _words(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for match in _WORD.finditer(unicodedata.normalize("NFKC", text)):
         word = match.group()
@@ -44,7 +50,7 @@ def words(text: str) -> list[str]:
             found.append(_plain_number(word))
         else:
             found.append(_fold(word))
-    return found
+    return tuple(found)
 
 
 def content_terms(text: str) -> list[str]:

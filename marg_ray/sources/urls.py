@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -42,6 +43,7 @@ class WebAddress(NamedTuple):
         return f"{self.scheme}://{self.netloc}{self.path}{query}"
 
 
+@lru_cache(maxsize=2048)  # a search result's address is looked at several times on its way
 def split_web(url: str) -> WebAddress:
     """Take an address apart, strictly: what two parsers could read in two ways is refused.
 
