@@ -142,7 +142,8 @@ def build_model(
         UsageError: a spec names no known provider or model, or its key is missing.
     """
     from marg_ray.models.openai_api import OpenAIModel
-    from marg_ray.models.wrappers import FallbackModel, TieredModel
+    from marg_ray.models.tiers import TieredModel
+    from marg_ray.models.wrappers import FallbackModel
 
     env = os.environ if env is None else env
     made: dict[str, ModelClient] = {}

@@ -1,14 +1,13 @@
-"""Models around models, each with the face of one: paid through the ledger, with a second choice, in two tiers."""
+"""Models around models, each with the face of one: paid through the ledger, or with a second choice."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from marg_ray.errors import ContextOverflow, ModelError, ModelUnavailable, OutputCut, ParseError
-from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply, Tier
+from marg_ray.errors import ModelError, ModelUnavailable
+from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply
 from marg_ray.models.estimates import (
     Allowance,
     Calibration,
@@ -20,19 +19,19 @@ from marg_ray.models.estimates import (
     quote,
 )
 from marg_ray.models.tasks import FreeText
-from marg_ray.records import Note, Role, Usage
+from marg_ray.records import Note, Usage
 from marg_ray.seams import CallKey, Ledger, paid
 
 __all__ = [
     "FallbackModel",
     "MeteredModel",
-    "TieredModel",
     "aclose",
     "asked",
     "dump",
     "estimate",
     "free",
     "load",
+    "spent_by",
 ]
 
 
@@ -149,7 +148,7 @@ class FallbackModel:
             failed = [exc]
         allowance = Allowance(await quote(first, task, call), call.allow)
         for model in others:
-            spent = _spent(*failed)
+            spent = spent_by(*failed)
             with carrying(spent):
                 await allowance.need(spent + await quote(model, task, call))
                 try:
@@ -161,52 +160,10 @@ class FallbackModel:
             note = Note(kind="model_fallback", text=text, section=call.section)
             return replace(reply, notes=(*reply.notes, note), usage=reply.usage + spent)
         none = ModelUnavailable(" and ".join(e.endpoint for e in failed), "; ".join(e.reason for e in failed))
-        none.spent = _spent(*failed)
+        none.spent = spent_by(*failed)
         raise none
 
 
-class TieredModel:
-    """Sends a task to its role's own model or its tier's. What fails its check on `fast` is tried on `strong`."""
-
-    def __init__(self, fast: ModelClient, strong: ModelClient, roles: Mapping[Role, ModelClient] | None = None) -> None:
-        self._fast, self._strong, self._roles = fast, strong, dict(roles or {})
-
-    @property
-    def name(self) -> str:
-        names = dict.fromkeys(m.name for m in (self._strong, self._fast, *self._roles.values()))
-        return " + ".join(names)
-
-    async def aclose(self) -> None:
-        await aclose(self._fast, self._strong, *self._roles.values())
-
-    def _choose(self, task: ModelTask[Any]) -> ModelClient:
-        return self._roles.get(task.role, self._fast if task.tier is Tier.FAST else self._strong)
-
-    async def quote(self, task: ModelTask[Any], call: Call) -> Usage:
-        return await quote(self._choose(task), task, call)
-
-    async def run(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
-        """See `ModelClient.run`.
-
-        Raises:
-            BudgetExceeded: there is no room for the second try.
-        """
-        model = self._choose(task)
-        try:
-            return await model.run(task, call)
-        except (ParseError, OutputCut, ContextOverflow) as exc:
-            if model is not self._fast or self._fast is self._strong:
-                raise
-            failed = exc
-        spent = _spent(failed)
-        with carrying(spent):
-            allowance = Allowance(await quote(model, task, call), call.allow)
-            await allowance.need(spent + await quote(self._strong, task, call))
-            reply = await self._strong.run(task, call)
-        text = f"{task.template} was given to {self._strong.name}, because {model.name} failed: {failed}"
-        note = Note(kind="tier_raised", text=text, section=call.section)
-        return replace(reply, notes=(*reply.notes, note), usage=reply.usage + spent)
-
-
-def _spent(*errors: ModelError) -> Usage:
+def spent_by(*errors: ModelError) -> Usage:
+    """What calls that failed had used before they failed."""
     return sum((e.spent for e in errors if e.spent), Usage())

@@ -18,7 +18,8 @@ from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.tasks import TASKS, EvidenceCard, FreeText
 from marg_ray.models.testing import CannedModel, ScriptedModel
 from marg_ray.models.testing import answer as good_answer
-from marg_ray.models.wrappers import FallbackModel, TieredModel
+from marg_ray.models.tiers import TieredModel
+from marg_ray.models.wrappers import FallbackModel
 from marg_ray.seams import in_thread
 from marg_ray.settings import ModelSettings
 from tests import model_tasks as samples

@@ -13,7 +13,8 @@ from marg_ray.models.endpoints import PROVIDERS, is_local
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.select import Choice, build_model, choose, get_json
 from marg_ray.models.testing import CannedModel
-from marg_ray.models.wrappers import FallbackModel, TieredModel, aclose
+from marg_ray.models.tiers import TieredModel
+from marg_ray.models.wrappers import FallbackModel, aclose
 from marg_ray.records import Role
 from marg_ray.settings import ModelSettings, Settings
 from tests import model_tasks as samples

@@ -17,7 +17,8 @@ from marg_ray.models.client import Call, ModelTask, OutT, Reply
 from marg_ray.models.endpoints import Endpoint
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.testing import CannedModel, ScriptedModel
-from marg_ray.models.wrappers import FallbackModel, MeteredModel, TieredModel
+from marg_ray.models.tiers import TieredModel
+from marg_ray.models.wrappers import FallbackModel, MeteredModel
 from marg_ray.records import Limits, Request, Usage
 from marg_ray.settings import ModelSettings
 from marg_ray.store.memory import MemoryStore

@@ -10,7 +10,8 @@ from marg_ray.errors import BudgetExceeded, ModelUnavailable, ParseError
 from marg_ray.models.client import Call, Reply
 from marg_ray.models.tasks import FreeText, QueryIdea
 from marg_ray.models.testing import CannedModel, ScriptedModel
-from marg_ray.models.wrappers import FallbackModel, MeteredModel, TieredModel, asked, dump, estimate, free, load
+from marg_ray.models.tiers import TieredModel
+from marg_ray.models.wrappers import FallbackModel, MeteredModel, asked, dump, estimate, free, load
 from marg_ray.records import Note, Role, Usage
 from marg_ray.seams import Begun, CallKey
 from tests import model_tasks as samples
