@@ -31,9 +31,11 @@ class Normalised:
 
 def normalise(entries: Sequence[object], engine: str) -> Normalised:
     """Hits in the engine's order; relevance falls with the rank, from 1."""
-    found = [hit for entry in entries if (hit := _hit(entry, engine)) is not None]
-    ranked = tuple(h.model_copy(update={"relevance": round(1 / (1 + 0.1 * rank), 3)}) for rank, h in enumerate(found))
-    return Normalised(ranked, len(entries) - len(found))
+    found: list[Hit] = []
+    for entry in entries:
+        if (hit := _hit(entry, engine, rank=len(found))) is not None:
+            found.append(hit)
+    return Normalised(tuple(found), len(entries) - len(found))
 
 
 def dedupe(hits: Iterable[Hit]) -> tuple[Hit, ...]:
@@ -47,8 +49,10 @@ def dedupe(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     shingles: list[frozenset[tuple[str, ...]]] = []
     for hit in hits:
         key = normalise_url(hit.location)
+        if key in seen:
+            continue
         mine = _shingles(f"{hit.title} {hit.snippet}")
-        if key in seen or any(_alike(mine, other) for other in shingles):
+        if any(_alike(mine, other) for other in shingles):
             continue
         seen.add(key)
         if len(mine) >= _FEWEST_SHINGLES:
@@ -57,7 +61,7 @@ def dedupe(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     return tuple(kept)
 
 
-def _hit(entry: object, engine: str) -> Hit | None:
+def _hit(entry: object, engine: str, rank: int) -> Hit | None:
     if not isinstance(entry, Mapping):
         return None
     location = next((url for key in _LINK if (url := web_url(entry.get(key)))), "")
@@ -70,6 +74,7 @@ def _hit(entry: object, engine: str) -> Hit | None:
         kind=SourceKind.WEB,
         snippet=_text(entry, _SNIPPET, _LONGEST_SNIPPET),
         engine=engine,
+        relevance=round(1 / (1 + 0.1 * rank), 3),
         published=published[0] if published else "",
     )
 
@@ -78,9 +83,13 @@ def _text(entry: Mapping[object, object], keys: tuple[str, ...], longest: int) -
     """The first of these values that is a text, as one clean line without markup."""
     for key in keys:
         value = entry.get(key)
-        if isinstance(value, str) and (line := one_line(html.unescape(_TAG.sub("", value)))):
+        if isinstance(value, str) and (line := one_line(html.unescape(_without_tags(value)))):
             return line[:longest]
     return ""
+
+
+def _without_tags(text: str) -> str:
+    return _TAG.sub("", text) if "<" in text else text
 
 
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:
@@ -89,6 +98,8 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    if len(one) < _FEWEST_SHINGLES:
+    fewer, more = sorted((len(one), len(other)))
+    if fewer < _FEWEST_SHINGLES or fewer < _NEARLY_ALL * more:
         return False
-    return len(one & other) >= _NEARLY_ALL * len(one | other)
+    shared = len(one & other)
+    return shared >= _NEARLY_ALL * (len(one) + len(other) - shared)
