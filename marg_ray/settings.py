@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -128,6 +128,11 @@ class CacheSettings(_Area):
     embedding_s: Annotated[float, Field(ge=0, description="a text's vector")] = 2_592_000.0
 
 
+Place = Literal[
+    "all", "coordinator", "ledger", "embedder", "worker", "planner", "synthesizer", "critic", "analyst", "formatter"
+]
+
+
 class RuntimeSettings(_Area):
     """Ray."""
 
@@ -142,6 +147,18 @@ class RuntimeSettings(_Area):
     dead_after_s: Annotated[float, Field(gt=0, description="without a sign of life: its sessions are taken over")] = (
         15.0
     )
+    placement: Annotated[
+        dict[Place, dict[str, Annotated[float, Field(ge=0)]]],
+        Field(description="resources that an actor takes up on its node, e.g. {all = {crew = 0.01}}"),
+    ] = {}
+    labels: Annotated[
+        dict[Place, dict[str, str]],
+        Field(description="labels of an actor's node, e.g. {worker = {pool = in(cpu, spot)}}"),
+    ] = {}
+    spread: Annotated[bool, Field(description="workers over the nodes of a Ray that is attached to")] = True
+    autoscaled: Annotated[
+        bool, Field(description="nodes start on demand: what no node has yet is waited for, instead of refused")
+    ] = False
 
 
 class Settings(BaseSettings):
