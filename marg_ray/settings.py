@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -37,6 +37,9 @@ class ModelSettings(_Area):
     api_key: Annotated[SecretStr, Field(description="its key; else the provider's usual variable")] = SecretStr("")
     context_tokens: Annotated[int, Field(ge=1024, description="the model's window")] = 8192
     timeout_s: Annotated[float, Field(gt=0, description="for one answer")] = 180.0
+    silence_s: Annotated[
+        float, Field(gt=0, description="of a stream that has begun: without a further piece it is given up")
+    ] = 60.0
     retries: Annotated[int, Field(ge=0, le=5, description="after the first try, with pauses of 1, 2, 4 s")] = 3
     parse_retries: Annotated[int, Field(ge=0, le=5, description="re-asks when an answer cannot be read")] = 3
     temperature: Annotated[float, Field(ge=0, le=2, description="of the first answer; re-asks use 0")] = 0.2
@@ -44,7 +47,16 @@ class ModelSettings(_Area):
     roles: Annotated[
         dict[Role, str], Field(description="provider:model of single roles, e.g. {critic: openai:gpt-5}")
     ] = {}
-    fallback: Annotated[str, Field(description="provider:model that is asked when the chosen one is unavailable")] = ""
+    keys: Annotated[
+        dict[str, SecretStr], Field(description="keys of single providers or roles, e.g. {groq: ..., critic: ...}")
+    ] = {}
+    temperatures: Annotated[dict[Role, float], Field(description="of single roles, e.g. {synthesizer: 0.6}")] = {}
+    fallback: Annotated[
+        str,
+        Field(
+            description="provider:model that is asked when the chosen one is unavailable; several, in order, with commas"
+        ),
+    ] = ""
     prices: Annotated[
         dict[str, tuple[float, float]],
         Field(description="US dollars per million tokens in and out, by provider:model"),
@@ -148,7 +160,7 @@ class RuntimeSettings(_Area):
         15.0
     )
     placement: Annotated[
-        dict[Place, dict[str, Annotated[float, Field(ge=0)]]],
+        dict[Place, dict[str, float]],
         Field(description="resources that an actor takes up on its node, e.g. {all = {crew = 0.01}}"),
     ] = {}
     labels: Annotated[
@@ -159,6 +171,23 @@ class RuntimeSettings(_Area):
     autoscaled: Annotated[
         bool, Field(description="nodes start on demand: what no node has yet is waited for, instead of refused")
     ] = False
+
+
+class TapeSettings(_Area):
+    """Record and replay: what a run asks of models, searches and pages, kept in a folder and answered from it."""
+
+    record: Annotated[str, Field(description="folder that a run's traffic is kept in")] = ""
+    replay: Annotated[str, Field(description="folder that a run is answered from: nothing else is asked")] = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> TapeSettings:
+        if self.record and self.replay:
+            raise ValueError("a run is recorded or replayed, not both")
+        return self
+
+    @property
+    def used(self) -> bool:
+        return bool(self.record or self.replay)
 
 
 class Settings(BaseSettings):
@@ -178,6 +207,7 @@ class Settings(BaseSettings):
     budget: BudgetSettings = BudgetSettings()
     admission: AdmissionSettings = AdmissionSettings()
     cache: CacheSettings = CacheSettings()
+    tape: TapeSettings = TapeSettings()
     runtime: RuntimeSettings = RuntimeSettings()
 
     @classmethod
