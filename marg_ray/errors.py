@@ -2,6 +2,7 @@
 
     MargError
     ├── UsageError              the caller's mistake                    422, exit 2
+    │   └── NotRecorded         a replayed run asks for something new   422, exit 2
     ├── SessionNotFound         no such session or source               404, exit 2
     ├── StoreConflict           somebody else wrote first               409, reload and retry
     │   └── StaleEpoch          a newer coordinator took the session    409
@@ -69,6 +70,10 @@ class UsageError(MargError):
     @property
     def hint(self) -> str:
         return self.todo
+
+
+class NotRecorded(UsageError):
+    """A replayed run asks for something that its recording does not hold; says what."""
 
 
 class SessionNotFound(MargError):
