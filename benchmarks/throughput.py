@@ -114,13 +114,9 @@ async def run_ours(args: argparse.Namespace) -> None:
     os.environ.setdefault(
         "RAY_worker_niceness", "0"
     )  # Ray's processes would yield to everything; the baseline does not
-    from marg_ray.actors.coordinator import new_session_id
-    from marg_ray.client import Marg, error_of, make_request
-    from marg_ray.messages import SearchDone
+    from marg_ray.client import Marg
     from marg_ray.records import OutlineEntry
-    from marg_ray.report.model import from_json
     from marg_ray.settings import load
-    from marg_ray.sources.queries import search_query
 
     search = {"engines": ("searxng",), "searxng_url": args.search_url, "per_minute": 1_000_000, "at_once": 1_000}
     settings = load(  # limits that the baseline does not have are lifted, and what is kept of answers is not used
@@ -137,22 +133,27 @@ async def run_ours(args: argparse.Namespace) -> None:
         async def session(number: int) -> Ran:
             case = CASES[number]
             outline = tuple(OutlineEntry(title=t, queries=case.queries(t)) for t in SECTIONS)
-            request = make_request(case.question, docs=[args.docs], web=True, outline=outline)
-            session_id = new_session_id()
-            tasks: list[tuple[str, str]] = []
-            words = 0
-            async for step in marg.run(session_id, request):
-                last = step
-                for entry in step.progress.entries:
-                    said = entry.message
-                    tasks.append((said.task_id, search_query(said.query) if isinstance(said, SearchDone) else ""))
-            error = error_of(last.state, session_id)
-            if last.state.report is not None:
-                report = from_json(marg.runtime.places.artefacts.get(last.state.report.artefact))
-                words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
-            return Ran(session_id=session_id, words=words, tasks=tasks, error=str(error or ""))
+            report = await marg.research(case.question, docs=[args.docs], web=True, outline=outline)
+            words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
+            return Ran(session_id=report.session_id, words=words)
 
         await serve(session, lambda: {"names": _actors()})
+
+
+def read_tasks(home: Path, ran: list[Ran]) -> None:
+    """What the sessions did, from their logs. After the clock has stopped: a session is not slower for being told."""
+    from marg_ray.messages import SearchDone
+    from marg_ray.sources.queries import search_query
+    from marg_ray.store.sql import SqlStore, sqlite_url
+
+    async def read() -> None:
+        store = await SqlStore.open(sqlite_url(home / "marg.db"))
+        for one in ran:
+            said = [e.message for e in await store.read(one.session_id)] if one.session_id else []
+            one.tasks = [(m.task_id, search_query(m.query) if isinstance(m, SearchDone) else "") for m in said]
+        await store.close()
+
+    asyncio.run(read())
 
 
 def _actors() -> dict[int, str]:
@@ -209,11 +210,15 @@ def weights_of(ran: Ran, model: list[dict[str, Any]], searches: list[dict[str, A
     return dict(weights)
 
 
-def measure(system: str, child: Child, served: Servers, cases: list[int], names: dict[int, str]) -> Measured:
+def measure(
+    system: str, child: Child, served: Servers, cases: list[int], names: dict[int, str], home: Path
+) -> Measured:
     with Accounts({system: child.pid, **served.pids}, names) as accounts:
         wall, ran, told = child.run(cases)
     names.update({int(pid): name for pid, name in told.get("names", {}).items()})
     accounts.names.update(names)
+    if system == OURS:
+        read_tasks(home, ran)
     model, searches = served.lines("model"), served.lines("search")
     good = [r for r in ran if not r.error]
     chains, example = [], []
@@ -253,11 +258,11 @@ def measure_system(system: str, args: argparse.Namespace, served: Servers) -> li
         found = []
         try:
             next_case = 1
-            measure(system, child, served, [0], names)  # warms the processes
+            measure(system, child, served, [0], names, Path(home))  # warms the processes
             for number in args.sessions:
                 cases = [(next_case + n) % len(CASES) for n in range(number)]
                 next_case += number
-                found.append(measure(system, child, served, cases, names))
+                found.append(measure(system, child, served, cases, names, Path(home)))
                 print_row(found[-1], found[0])
         finally:
             child.close()

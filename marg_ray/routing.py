@@ -6,11 +6,12 @@ The critic sees the whole. Whatever fails after there is evidence, the formatter
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from marg_ray.messages import SCOUT, SUMMARY
 from marg_ray.records import Depth, Draft, Evidence, GateMode, RequestClass, Source, Zone
-from marg_ray.state import ResearchState, SectionState, Stop, slot_of, status_of
+from marg_ray.state import ReadSlot, ResearchState, SectionState, Stop, slot_of, status_of
 from marg_ray.tasks import (
     AnalyseTask,
     DraftTask,
@@ -28,15 +29,19 @@ from marg_ray.tasks import (
 WORDS = {Depth.OVERVIEW: 700, Depth.STANDARD: 2000, Depth.DEEP: 4000}
 NEAREST_WORDS = 180  # of a section that shows the nearest material to a question nobody answers
 GATE_SCORE = 0.70
+NONE: Mapping[str, Task] = MappingProxyType({})
 UNREVIEWED = frozenset({RequestClass.RESEARCH_ONLY})
 UNANALYSED = frozenset({RequestClass.QUICK_RESEARCH, RequestClass.WRITE_ONLY})
 
 
-def next_tasks(state: ResearchState) -> tuple[Task, ...]:
-    """Every task that this state calls for and that is not answered. Pure: the whole flow is one table to walk."""
+def next_tasks(state: ResearchState, known: Mapping[str, Task] = NONE) -> tuple[Task, ...]:
+    """Every task that this state calls for and that is not answered. Pure: the whole flow is one table to walk.
+
+    `known` are tasks that an earlier state called for, by id: they are not built again.
+    """
     if state.request is None or state.over or state.paused:
         return ()
-    return tuple(task for task in _due(state) if task.id not in state.answered)
+    return tuple(task for task in _due(state, known) if task.id not in state.answered)
 
 
 def waiting_for(state: ResearchState) -> str:
@@ -48,7 +53,7 @@ def waiting_for(state: ResearchState) -> str:
     return "review" if _researching_over(state) and _gate_closed(state) else ""
 
 
-def _due(state: ResearchState) -> Iterator[Task]:
+def _due(state: ResearchState, known: Mapping[str, Task]) -> Iterator[Task]:
     assert state.request is not None
     if not state.scouted:
         yield _search(state, SCOUT, state.request.question, state.request.question, "0")
@@ -63,36 +68,28 @@ def _due(state: ResearchState) -> Iterator[Task]:
         )
     elif state.plan_approved:
         for section in state.sections.values():
-            yield from _due_in(state, section)
+            yield from _due_in(state, section, known)
         yield from _due_over_all(state)
 
 
-def _due_in(state: ResearchState, section: SectionState) -> Iterator[Task]:
+def _due_in(state: ResearchState, section: SectionState, known: Mapping[str, Task]) -> Iterator[Task]:
     """One section's own next steps."""
     assert state.request is not None
     name, sid = section.section.id, state.session_id
     for n, slot in enumerate(section.searches):
         if slot.open:
-            yield _search(state, name, section.section.title, slot.query, f"{slot.iteration}.{n}{_again(slot.opened)}")
-    queries = tuple(s.query for s in section.searches)
+            number = f"{slot.iteration}.{n}{_again(slot.opened)}"
+            yield known.get(f"{sid}/{name}/search/{number}") or _search(
+                state, name, section.section.title, slot.query, number
+            )
     for read in section.reads:
         if read.open:
-            yield ReadTask(
-                id=f"{sid}/{name}/read/{slot_of(read.hit.location)}{_again(read.opened)}",
-                session_id=sid,
-                section=name,
-                question=state.request.question,
-                title=section.section.title,
-                queries=queries,
-                hit=read.hit,
-                offline=state.request.sources.offline,
-                owner=state.request.owner,
-                fresh=state.request.fresh,
-            )
+            task_id = f"{sid}/{name}/read/{slot_of(read.hit.location)}{_again(read.opened)}"
+            yield known.get(task_id) or _read(state, section, read, task_id)
     if not section.researched or not section.evidence:
         return
     if section.draft is None or section.draft.revision < section.wanted:
-        yield _draft(state, section)
+        yield known.get(f"{sid}/{name}/draft/{section.wanted}") or _draft(state, section)
     elif not section.grounded:
         yield _ground(state, section.draft)
 
@@ -187,6 +184,22 @@ def _search(state: ResearchState, section: str, title: str, query: str, number: 
         request_class=state.request_class,
         title=title,
         query=query,
+    )
+
+
+def _read(state: ResearchState, section: SectionState, slot: ReadSlot, task_id: str) -> ReadTask:
+    assert state.request is not None
+    return ReadTask(
+        id=task_id,
+        session_id=state.session_id,
+        section=section.section.id,
+        question=state.request.question,
+        title=section.section.title,
+        queries=tuple(s.query for s in section.searches),
+        hit=slot.hit,
+        offline=state.request.sources.offline,
+        owner=state.request.owner,
+        fresh=state.request.fresh,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, assert_never
 
 from pydantic import Field
@@ -260,6 +261,7 @@ def grounding_passes(grounding: Grounding) -> bool:
     return grounding.coverage >= MIN_COVERAGE and not any(v.verdict in bad for v in grounding.verdicts)
 
 
+@lru_cache(maxsize=8192)  # the slots of a session are named at each of its steps
 def slot_of(location: str) -> str:
     """A short name for a location inside task ids."""
     return hashlib.sha256(location.encode("utf-8", "surrogatepass")).hexdigest()[:12]

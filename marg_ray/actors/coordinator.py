@@ -427,7 +427,8 @@ class Coordinator:
 
     def _hand_out(self, live: Live) -> None:
         """Give what is due and not in hand to the agents; take back what is no longer due."""
-        due = {task.id: task for task in next_tasks(live.state)}
+        known = {task_id: task for task_id, (task, _, _) in live.in_flight.items()}
+        due = {task.id: task for task in next_tasks(live.state, known)}
         for task_id in [t for t in live.in_flight if t not in due]:
             _, work, _ = live.in_flight.pop(task_id)
             if work is not asyncio.current_task():

@@ -100,7 +100,7 @@ class Units:
             task_id=task.id,
             section=task.section,
             query=task.query,
-            hits=best.hits[:HITS],
+            hits=best.hits[:HITS] if task.section == SCOUT else tuple(map(_as_read, best.hits[:HITS])),
             answerability=best.answerability,
             rewritten=rewritten if best is not first else "",
             usage=usage,
@@ -306,6 +306,11 @@ def _filled(local: Sequence[Found]) -> bool:
     """Whether the library answers, and has as much as is read: the web's hits need no fine order then."""
     good = sum(h.relevance >= GOOD for f in local for h in f.hits)
     return good >= ENOUGH and any(f.answerability.zone is Zone.ANSWER for f in local)
+
+
+def _as_read(hit: Hit) -> Hit:
+    """Without what only a planner looks at."""
+    return hit.model_copy(update={"headings": ()}) if hit.headings else hit
 
 
 def _has_some(local: Sequence[Found]) -> bool:

@@ -69,7 +69,8 @@ class Batcher:
 
     The smaller request goes first, so that a query waits for one batch at most, whatever snippets and indexes are
     waiting; a larger one is passed over for `patience_s` per text and no longer. Requests that arrive within
-    `window_s` share a batch.
+    `window_s` share a batch; straight after a batch, when more are likely to come, within `linger_s`, unless a batch is
+    full already: a text alone costs five times as much as one of sixteen.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Batcher:
         *,
         max_batch: int = 64,
         window_s: float = 0.005,
+        linger_s: float = 0.02,
         patience_s: float = 1.0,
         executor: ThreadPoolExecutor | None = None,
         workers: int = 1,
@@ -85,7 +87,8 @@ class Batcher:
     ) -> None:
         self.batches = 0
         self._encode = encode
-        self._max_batch, self._window_s, self._patience_s, self._workers = max_batch, window_s, patience_s, workers
+        self._max_batch, self._patience_s, self._workers = max_batch, patience_s, workers
+        self._window_s, self._linger_s = window_s, linger_s
         self._executor = executor or ThreadPoolExecutor(workers, thread_name_prefix="embed")
         self._clock = clock
         self._waiting: list[tuple[float, int, deque[_Wanted]]] = []  # a heap by when the request should be served
@@ -106,6 +109,8 @@ class Batcher:
         heapq.heappush(self._waiting, (due, next(self._arrived), request))
         if self._timer is None:
             self._timer = loop.call_later(self._window_s, self._start)
+        elif sum(len(r) for _, _, r in self._waiting) >= self._max_batch:
+            self._start()
         try:
             return np.stack(await asyncio.gather(*(w.row for w in wanted)))
         finally:
@@ -113,7 +118,9 @@ class Batcher:
                 w.row.cancel()
 
     def _start(self) -> None:
-        self._timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         while len(self._running) < self._workers:
             batch = self._next_batch()
             if not batch:
@@ -124,7 +131,12 @@ class Batcher:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
-        if not task.get_loop().is_closed():
+        loop = task.get_loop()
+        if loop.is_closed():
+            return
+        if 0 < sum(len(r) for _, _, r in self._waiting) < self._max_batch and self._linger_s:
+            self._timer = self._timer or loop.call_later(self._linger_s, self._start)
+        else:
             self._start()
 
     def _next_batch(self) -> list[_Wanted]:
