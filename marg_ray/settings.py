@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -54,7 +54,7 @@ class ModelSettings(_Area):
     fallback: Annotated[
         str,
         Field(
-            description="provider:model that is asked when the chosen one is unavailable; several, in order, with commas"
+            description="provider:model that is asked when the chosen one is unavailable; several, with commas between"
         ),
     ] = ""
     prices: Annotated[
@@ -173,11 +173,18 @@ class RuntimeSettings(_Area):
     ] = False
 
 
+def _absolute(folder: str) -> str:
+    """Every process of a runtime reads the settings, each in a working directory of its own."""
+    return str(Path(folder).expanduser().absolute()) if folder else ""
+
+
 class TapeSettings(_Area):
     """Record and replay: what a run asks of models, searches and pages, kept in a folder and answered from it."""
 
-    record: Annotated[str, Field(description="folder that a run's traffic is kept in")] = ""
-    replay: Annotated[str, Field(description="folder that a run is answered from: nothing else is asked")] = ""
+    record: Annotated[str, AfterValidator(_absolute), Field(description="folder that a run's traffic is kept in")] = ""
+    replay: Annotated[
+        str, AfterValidator(_absolute), Field(description="folder that a run is answered from: nothing else is asked")
+    ] = ""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> TapeSettings:
@@ -188,6 +195,60 @@ class TapeSettings(_Area):
     @property
     def used(self) -> bool:
         return bool(self.record or self.replay)
+
+
+Weights = Annotated[str, Field(min_length=1, description="weights: a Hugging Face id, a folder or a bucket")]
+Accelerator = Annotated[str, Field(description="type of GPU as Ray names it; empty = any")]
+Gpus = Annotated[int, Field(ge=1, description="GPUs that share every layer")]
+Quantization = Annotated[str, Field(description="fp8, awq, gptq, ... as vLLM names it; empty = the weights' own")]
+Replicas = Annotated[int, Field(ge=1, description="replicas at most")]
+
+
+class TierServing(_Area):
+    """The fast tier's model on vLLM."""
+
+    model: Weights = "meta-llama/Llama-3.1-8B-Instruct"
+    name: Annotated[str, Field(description="under which it is asked for; empty = its id, or the folder's name")] = ""
+    accelerator: Accelerator = "L4"
+    tensor_parallel: Gpus = 1
+    pipeline_parallel: Annotated[int, Field(ge=1, description="groups of GPUs that share out the layers")] = 1
+    quantization: Quantization = ""
+    min_replicas: Annotated[int, Field(ge=0, description="replicas kept up; 0 = none while nobody asks")] = 1
+    max_replicas: Replicas = 4
+    requests_per_replica: Annotated[int, Field(ge=1, description="under way, before one more replica starts")] = 32
+    max_model_len: Annotated[int, Field(ge=1024, description="tokens of prompt and answer together")] = 16_384
+    gpu_memory: Annotated[float, Field(gt=0, le=1, description="share of a GPU's memory that vLLM takes")] = 0.9
+    prefix_caching: Annotated[bool, Field(description="keep the beginnings of prompts, which come again")] = True
+    prefix_routing: Annotated[bool, Field(description="to the replica that has seen the prompt's beginning")] = True
+    lora_path: Annotated[str, Field(description="bucket of LoRA adapters, asked for as name:adapter; empty = none")] = (
+        ""
+    )
+    loras: Annotated[int, Field(ge=1, description="adapters that a replica holds at once")] = 8
+    engine: Annotated[dict[str, Any], Field(description="further arguments of vLLM's engine; they win")] = {}
+
+
+class StrongServing(TierServing):
+    """The strong tier's model on vLLM. Where no node has its GPUs, the fast tier's answers for it, and that is said."""
+
+    model: Weights = "meta-llama/Llama-3.1-70B-Instruct"
+    accelerator: Accelerator = "H100"
+    tensor_parallel: Gpus = 2
+    quantization: Quantization = "fp8"
+    max_replicas: Replicas = 2
+
+
+class ServingSettings(_Area):
+    """Models of one's own for both tiers, on vLLM: `serve run marg_ray.models.vllm:app`."""
+
+    fast: TierServing = TierServing()
+    strong: StrongServing = StrongServing()
+    device: Annotated[Literal["gpu", "cpu"], Field(description="cpu = small models, without any GPU")] = "gpu"
+    cpu_cache_gib: Annotated[int, Field(ge=1, description="memory for a model's prompts on device cpu")] = 1
+    host: Annotated[str, Field(description="where the API listens; 0.0.0.0 = wherever this machine is reached")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Field(ge=1, le=65_535, description="of the API")] = 8000
+    route: Annotated[str, Field(pattern="^/", description="path before /v1")] = "/"
 
 
 class Settings(BaseSettings):
@@ -209,6 +270,7 @@ class Settings(BaseSettings):
     cache: CacheSettings = CacheSettings()
     tape: TapeSettings = TapeSettings()
     runtime: RuntimeSettings = RuntimeSettings()
+    serving: ServingSettings = ServingSettings()
 
     @classmethod
     def settings_customise_sources(
