@@ -51,8 +51,17 @@ def settings_markdown() -> str:
     parts = [HEAD, _table("General", "", top, "")]
     for name, field in Settings.model_fields.items():
         if (area := _area(field)) is not None:
-            parts.append(_table(f"`[{name}]`", area.__doc__ or "", area.model_fields, name))
+            parts += _tables(name, area)
     return "\n".join(parts)
+
+
+def _tables(path: str, area: type[BaseModel]) -> Iterator[str]:
+    """The table of an area, and those of the areas in it. `path` is its name in a TOML file."""
+    inner = {name: a for name, field in area.model_fields.items() if (a := _area(field)) is not None}
+    fields = {name: field for name, field in area.model_fields.items() if name not in inner}
+    yield _table(f"`[{path}]`", area.__doc__ or "", fields, path.replace(".", "__"))
+    for name, deeper in inner.items():
+        yield from _tables(f"{path}.{name}", deeper)
 
 
 def _area(field: FieldInfo) -> type[BaseModel] | None:
