@@ -44,6 +44,7 @@ from marg_ray.sections import draft_failed, drafted, ground_failed, grounded, re
 from marg_ray.state import Halt, ResearchState, Stop, changed, role_of
 
 HALTING = frozenset({"ModelUnavailable", "SearchUnavailable"})
+NEVER_PASSED_OVER = frozenset({"NotRecorded"})  # a replay that goes on without something is none
 LATE = frozenset({"ground", "analyse", "review", "summarise", "format"})
 
 
@@ -144,6 +145,8 @@ def _failed(state: ResearchState, failed: TaskFailed) -> ResearchState:
         state = _out_of_budget(state, failed)
         if failed.stage in ("search", "read"):
             return state
+    if failed.error in NEVER_PASSED_OVER:
+        return _halted(state, failed)
     aside = failed.stage == "search" and failed.section != SCOUT
     if failed.error in HALTING and failed.stage not in LATE and not aside:
         return _halted(state, failed)

@@ -22,6 +22,7 @@ from marg_ray.actors.metrics import metrics_of
 from marg_ray.actors.neighbours import SETTLED, Neighbours
 from marg_ray.actors.owner import Decision, decided, steering
 from marg_ray.actors.protocol import Admission, Dispatch
+from marg_ray.actors.recorded_order import RecordedOrder
 from marg_ray.errors import (
     KeyReused,
     MargError,
@@ -72,11 +73,12 @@ class Coordinator:
         shard: int = 0,
         admission: Admission | None = None,
         cache: QueryCache | None = None,
+        order: RecordedOrder | None = None,
         lease_s: float = 600.0,
         beat_s: float = 2.0,
         dead_after_s: float = 15.0,
     ) -> None:
-        self._store, self._dispatch, self._cache = store, dispatch, cache
+        self._store, self._dispatch, self._cache, self._order = store, dispatch, cache, order
         self._lease_s, self._beat_s = lease_s, beat_s
         self._neighbours = Neighbours(store, holder, shard, dead_after_s)
         self._entrance = Entrance(admission, self._admitted)
@@ -456,6 +458,8 @@ class Coordinator:
                 self._drop(task.session_id)
             return
         took = round(time.monotonic() - began, 4)
+        if self._order is not None:
+            await self._order.turn(live, task)
         with contextlib.suppress(MargError):
             async with live.turn:
                 # what was taken back meanwhile, or belongs to an earlier life of the session, is dropped
