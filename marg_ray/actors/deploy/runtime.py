@@ -6,9 +6,11 @@ import asyncio
 import hashlib
 import itertools
 import json
+import logging
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -16,20 +18,24 @@ import ray
 from marg_ray.actors.assembly import Places
 from marg_ray.actors.deploy.actors import AgentActor, CoordinatorActor, EmbedderActor, LedgerActor, WorkerActor
 from marg_ray.actors.deploy.connection import address_here, connect
-from marg_ray.actors.deploy.handles import Gone, Named, RayEmbedder, RayLedger, ray_offload
+from marg_ray.actors.deploy.handles import AGENTS, Gone, Named, RayEmbedder, RayLedger, ray_offload
+from marg_ray.actors.deploy.machines import hosts, say_unshared, stays_together, together_warning
+from marg_ray.actors.deploy.placement import Lookout, check, nodes_here, options_of
 from marg_ray.actors.holder import Holder, cluster, this_process
 from marg_ray.actors.live import Ending, Progress
 from marg_ray.actors.owner import Decision
-from marg_ray.errors import RuntimeUnavailable, SessionMoved
+from marg_ray.errors import MargError, RuntimeUnavailable, SessionMoved
 from marg_ray.messages import Message, Steered
 from marg_ray.records import Request, Role
 from marg_ray.seams import Embedder, Offload
-from marg_ray.settings import Settings
+from marg_ray.settings import RuntimeSettings, Settings
 from marg_ray.store.protocol import CallRow, SessionRow
 
 if TYPE_CHECKING:
     from marg_ray.memory.cache import KeptReport
     from marg_ray.models.select import Choice
+
+log = logging.getLogger(__name__)
 
 RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
 CONCURRENCY = 10_000  # calls an asynchronous actor has under way
@@ -165,8 +171,9 @@ class Runtime(Control):
     def __init__(self, settings: Settings, choice: Choice) -> None:
         super().__init__(settings.runtime.coordinators)
         self.settings, self.choice, self._left = settings, choice, threading.Event()
-        self._later = _create(settings, choice, self._left)
-        self._later.start()
+        self._beside = _create(settings, choice, self._left)
+        for thread in self._beside:
+            thread.start()
         self.embedder: Embedder = RayEmbedder()
         self.ledger = RayLedger()
         self.offload: Offload = ray_offload
@@ -174,8 +181,19 @@ class Runtime(Control):
 
     @classmethod
     def start(cls, settings: Settings, choice: Choice) -> Runtime:
+        """Bring it up.
+
+        Raises:
+            RuntimeUnavailable: Ray does not answer or did not start, or no node of it can hold one of the actors.
+        """
+        ours = not ray.is_initialized()
         connect(settings.runtime.ray_address, namespace_of(settings, choice))
-        return cls(settings, choice)
+        try:
+            return cls(settings, choice)
+        except MargError:
+            if ours:
+                ray.shutdown()
+            raise
 
     async def calls(self, session_id: str) -> list[CallRow]:
         return await self.ledger.calls(session_id)
@@ -183,7 +201,8 @@ class Runtime(Control):
     def close(self) -> None:
         """Leave Ray; a Ray that was started here ends. Actors that were not created yet, the next who comes creates."""
         self._left.set()
-        self._later.join()
+        for thread in self._beside:
+            thread.join()
         super().close()
 
 
@@ -201,12 +220,12 @@ def namespace_of(settings: Settings, choice: Choice) -> str:
     return "marg-" + hashlib.sha256(shared.encode()).hexdigest()[:12]
 
 
-def _create(settings: Settings, choice: Choice, left: threading.Event) -> threading.Thread:
+def _create(settings: Settings, choice: Choice, left: threading.Event) -> list[threading.Thread]:
     """Create the actors, or find those that are there; nothing is waited for.
 
     A dozen processes that import their libraries at once would keep each other from the cores. So they start in the
     order in which a session needs them: coordinator and one worker at once; when the coordinator is up, what a search
-    needs; when the embedding model has loaded, the rest. The thread that is returned sees to it, until `left` is set.
+    needs; when the embedding model has loaded, the rest. The threads that are returned see to it, until `left` is set.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     namespace = namespace_of(settings, choice)
@@ -214,10 +233,11 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> thread
     holder = cluster(shared, namespace) if shared else this_process(address_here(), namespace)
 
     concurrency = CONCURRENCY + settings.admission.waiting  # who waits at the desk is a call under way
+    place, beside = _places(settings, namespace, left)
 
     def actor(name: str, cls: type, *args: Any) -> Any:
         options = {"name": name, "lifetime": "detached", "get_if_exists": True, "max_concurrency": concurrency}
-        return ray.remote(cls).options(**options, **RESTARTS).remote(*args)
+        return ray.remote(cls).options(**{**RESTARTS, **options, **place(name)}).remote(*args)
 
     def agents(*roles: Role) -> None:
         for role in roles:
@@ -246,4 +266,38 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> thread
                 actor(f"worker:{n}", WorkerActor, settings, choice)
             agents(*LATER)
 
-    return threading.Thread(target=later, daemon=True, name="marg-later")
+    return [threading.Thread(target=later, daemon=True, name="marg-later"), *beside]
+
+
+def _places(
+    settings: Settings, namespace: str, left: threading.Event
+) -> tuple[Callable[[str], dict[str, Any]], list[threading.Thread]]:
+    """The options that say where an actor runs, by its name, and what goes on beside to watch over the places.
+
+    On a Ray that was started here there is one node, and nothing to choose.
+
+    Raises:
+        RuntimeUnavailable: no node can hold one of the actors.
+    """
+    runtime = settings.runtime
+    if not runtime.ray_address:
+        return lambda _: {}, []
+    names = _actor_names(runtime)
+    nodes, here = nodes_here(), ray.get_runtime_context().get_node_id()
+    check(runtime, names, nodes)
+    together = stays_together(settings, nodes)
+    beside: list[Callable[[], None]] = []
+    if together:
+        log.warning("%s", together_warning(settings))
+    elif len(hosts(nodes)) > 1:
+        beside.append(lambda: say_unshared(settings, nodes, here))
+    if runtime.placement or runtime.labels:
+        beside.append(lambda: Lookout(runtime).watch(namespace, left))
+    threads = [threading.Thread(target=work, daemon=True, name="marg-places") for work in beside]
+    return lambda name: options_of(runtime, name, here if together else ""), threads
+
+
+def _actor_names(runtime: RuntimeSettings) -> list[str]:
+    coordinators = (f"coordinator:{n}" for n in range(runtime.coordinators))
+    workers = (f"worker:{n}" for n in range(runtime.workers))
+    return [*coordinators, *workers, "embedder", "ledger", *(f"agent:{role}" for role in AGENTS)]

@@ -1,0 +1,241 @@
+"""Where actors may run: what the settings ask of a node, and whether there is a node that has it.
+
+A pool is a custom resource, or a label, that some nodes are started with. `runtime.placement` names the resources that
+the actors of a kind take up, `runtime.labels` what their node must be labelled; `all` stands for every kind, and what a
+kind has of its own comes before it. Ray itself waits in silence for a node that never comes; `check` does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from marg_ray.errors import RuntimeUnavailable, UsageError
+from marg_ray.settings import Place, RuntimeSettings
+
+log = logging.getLogger(__name__)
+
+V = TypeVar("V")
+
+OWN_OPTIONS = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}  # what Ray has an option of its own for
+
+
+class NoPlace(RuntimeUnavailable):
+    """No node of the Ray can hold an actor. The reason names the actor, and the resource or label."""
+
+    retryable = False
+
+    def __str__(self) -> str:
+        return f"the Ray at {self.address} has no place for {self.reason}"
+
+    @property
+    def hint(self) -> str:
+        return (
+            "start a node with it, or change runtime.placement and runtime.labels; where nodes start on demand, set "
+            "MARG_RUNTIME__AUTOSCALED=true"
+        )
+
+
+@dataclass(frozen=True)
+class Node:
+    """What Ray says of a node that takes work."""
+
+    id: str
+    host: str
+    resources: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an actor asks of its node. Labels map a key to `value`, `!value`, `in(a, b)` or `!in(a, b)`."""
+
+    resources: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.resources or self.labels)
+
+    def options(self) -> dict[str, Any]:
+        """The same as options of `ray.remote`."""
+        given: dict[str, Any] = {OWN_OPTIONS[r]: n for r, n in self.resources.items() if r in OWN_OPTIONS}
+        own = {r: n for r, n in self.resources.items() if r not in OWN_OPTIONS}
+        return (
+            given | ({"resources": own} if own else {}) | ({"label_selector": dict(self.labels)} if self.labels else {})
+        )
+
+    def fit(self, node: Node) -> bool:
+        return not self._short(node) and all(_matches(rule, node.labels.get(k)) for k, rule in self.labels.items())
+
+    def lacking(self, nodes: Sequence[Node]) -> str:
+        """Why none of the nodes will do, with the resource or label by its name; empty if one does."""
+        if any(self.fit(node) for node in nodes):
+            return ""
+        for name, amount in self.resources.items():
+            most = max((node.resources.get(name, 0) for node in nodes), default=0)
+            if most < amount:
+                largest = f"the largest has {most:g}" if most else "none has any"
+                return f"no node has {amount:g} of the resource {name!r} ({largest})"
+        for key, rule in self.labels.items():
+            if not any(_matches(rule, node.labels.get(key)) for node in nodes):
+                there = sorted({node.labels[key] for node in nodes if key in node.labels})
+                return f"no node has the label {key}={rule} (there is {', '.join(there) or 'none'})"
+        wanted = [
+            *(f"the resource {r!r}" for r in self.resources),
+            *(f"the label {k}={r}" for k, r in self.labels.items()),
+        ]
+        return f"no node has {' and '.join(wanted)} at once"
+
+    def _short(self, node: Node) -> bool:
+        return any(node.resources.get(name, 0) < amount for name, amount in self.resources.items())
+
+
+def kind_of(actor: str) -> str:
+    """`worker:1` is a worker, `agent:critic` a critic."""
+    head, _, rest = actor.partition(":")
+    return rest if head == "agent" else head
+
+
+def needs_of(runtime: RuntimeSettings, actor: str) -> Needs:
+    """What the actor of a name asks of its node.
+
+    Raises:
+        UsageError: Ray could not read it.
+    """
+    kind = kind_of(actor)
+    resources, rules = _of(runtime.placement, kind), _of(runtime.labels, kind)
+    for name, amount in resources.items():
+        if amount < 0 or (amount > 1 and amount != int(amount)):
+            raise UsageError(
+                f"setting runtime.placement.{kind}: {amount:g} of {name!r} cannot be had",
+                "give a whole number, or a part of one",
+            )
+    for key, rule in rules.items():
+        if not _readable(key, rule):
+            raise UsageError(
+                f"setting runtime.labels.{kind}: {key}={rule} is not a label rule",
+                "write value, !value, in(a, b) or !in(a, b)",
+            )
+    return Needs({n: a for n, a in resources.items() if a}, rules)
+
+
+def _of(by_kind: Mapping[Place, Mapping[str, V]], kind: str) -> dict[str, V]:
+    return {name: v for k in ("all", kind) for own, values in by_kind.items() if own == k for name, v in values.items()}
+
+
+def check(runtime: RuntimeSettings, actors: Iterable[str], nodes: Sequence[Node]) -> None:
+    """See to it that every actor can be placed; where nodes start on demand, only say what is missing now.
+
+    Raises:
+        NoPlace: no node can hold one of them.
+    """
+    needs = {actor: needs_of(runtime, actor) for actor in actors}
+    for actor, wanted in needs.items():
+        if reason := wanted.lacking(nodes):
+            if not runtime.autoscaled:
+                raise NoPlace(runtime.ray_address, f"{actor}: {reason}")
+            log.warning("%s waits for a node: %s", actor, reason)
+    for name in {name for wanted in needs.values() for name in wanted.resources}:
+        asked = sum(wanted.resources.get(name, 0) for wanted in needs.values())
+        there = sum(node.resources.get(name, 0) for node in nodes)
+        if asked > there > 0 and not runtime.autoscaled:
+            log.warning(
+                "all actors ask for %g of the resource %r, all nodes have %g: some will wait", asked, name, there
+            )
+
+
+def options_of(runtime: RuntimeSettings, actor: str, together: str = "") -> dict[str, Any]:
+    """Options of `ray.remote` that say where the actor of a name runs.
+
+    `together` is the node that actors stay on which have no place of their own; empty lets them go anywhere.
+    """
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    needs = needs_of(runtime, actor)
+    options = needs.options()
+    if together and not needs:
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(together, soft=False)}
+    if runtime.spread and kind_of(actor) == "worker":
+        options["scheduling_strategy"] = "SPREAD"
+    return options
+
+
+def nodes_here() -> list[Node]:
+    """The nodes of the Ray that this process is connected to, but for those that are being drained."""
+    import ray
+
+    leaving: Mapping[str, int] = ray._private.state.state.get_draining_nodes()
+    return [
+        Node(n["NodeID"], n["NodeManagerHostname"], n["Resources"], n.get("Labels") or {})
+        for n in ray.nodes()
+        if n["Alive"] and n["NodeID"] not in leaving
+    ]
+
+
+class Lookout:
+    """Says once of each actor that waits for a place what it waits for; and that it waits no longer."""
+
+    def __init__(self, runtime: RuntimeSettings) -> None:
+        self._runtime = runtime
+        self._said: dict[str, str] = {}
+
+    def watch(self, namespace: str, left: threading.Event, every_s: float = 10.0) -> None:
+        """Look every `every_s` seconds, until `left` is set."""
+        while not left.wait(every_s):
+            try:
+                self.look(waiting_here(namespace), nodes_here(), rooms_here())
+            except Exception as exc:  # Ray's head is away, or this process is leaving
+                log.debug("the actors' places cannot be looked at: %s", exc)
+
+    def look(self, waiting: Iterable[str], nodes: Sequence[Node], rooms: Mapping[str, Mapping[str, float]]) -> None:
+        """`rooms` are the resources that are free, by node."""
+        free = [replace(node, resources=rooms.get(node.id, {})) for node in nodes]
+        found = {}
+        for actor in waiting:
+            needs = needs_of(self._runtime, actor)
+            if reason := needs.lacking(nodes):
+                found[actor] = reason
+            elif reason := needs.lacking(free):
+                found[actor] = f"all are in use: {reason}"
+        for actor, reason in found.items():
+            if actor not in self._said:
+                log.warning("%s waits for a node: %s", actor, reason)
+        for actor in self._said.keys() - found.keys():
+            log.warning("%s waits no longer", actor)
+        self._said = found
+
+
+def waiting_here(namespace: str) -> list[str]:
+    """Our actors that were created and run nowhere."""
+    import ray._private.state as state
+
+    waiting = (state.actors(actor_state_name=name).values() for name in ("PENDING_CREATION", "RESTARTING"))
+    return [a["Name"] for some in waiting for a in some if a["Name"] and a["RayNamespace"] == namespace]
+
+
+def rooms_here() -> dict[str, Mapping[str, float]]:
+    import ray._private.state as state
+
+    return dict(state.available_resources_per_node())
+
+
+_RULE = re.compile(r"(?P<no>!?)(?:in\((?P<several>[^()]*)\)|(?P<one>[^!()]*))")
+
+
+def _matches(rule: str, label: str | None) -> bool:
+    found = _RULE.fullmatch(rule)
+    if found is None:
+        return False
+    several = found["several"]
+    values = [found["one"]] if several is None else [v.strip() for v in several.split(",")]
+    return (label in values) != bool(found["no"])
+
+
+def _readable(key: str, rule: str) -> bool:
+    from ray._private.label_utils import validate_label_selector
+
+    return validate_label_selector({key: rule}) is None
