@@ -17,6 +17,8 @@ _WORD = re.compile(
     r"(?:[^\W_]|[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff])*"
     r"(?:['’][^\W\d_]+)?"
 )
+_LATIN_WORD = re.compile(r"\d+(?:[.,]\d+)*|[a-z][a-z0-9]*(?:'[a-z]+)?")  # what `_WORD` comes to in lower-case ASCII
+_DASHES = re.compile("[\u2010-\u2018\u201a-\u2027]")  # and quotation marks, bullets: they part words, as spaces do
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 _STOP_WORDS = """
@@ -41,21 +43,39 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=2048)  # a snippet is compared by its words several times, in several places
 def _words(text: str) -> tuple[str, ...]:
+    if not text.isascii():
+        text = _DASHES.sub(" ", unicodedata.normalize("NFKC", text)).replace("’", "'")
+    if text.isascii():
+        return tuple([word if word.isalpha() else _read(word) for word in _LATIN_WORD.findall(text.lower())])
     found: list[str] = []
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text)):
+    for match in _WORD.finditer(text):
         word = match.group()
         if _UNSPACED.match(word):
             found.extend(word[i : i + 2] for i in range(max(1, len(word) - 1)))
-        elif word[0].isdigit():
-            found.append(_plain_number(word))
         else:
-            found.append(_fold(word))
+            found.append(_read(word))
     return tuple(found)
+
+
+def _read(word: str) -> str:
+    return _plain_number(word) if word[0].isdigit() else _fold(word)
 
 
 def content_terms(text: str) -> list[str]:
     """The stems of the words that carry meaning, in order, with repeats: stop words are left out."""
     return [stem(word) for word in words(text) if word not in STOP_WORDS]
+
+
+@lru_cache(maxsize=2048)  # a result's title and snippet are looked at for every query that finds it
+def stems(text: str) -> frozenset[str]:
+    """The stems of all words of a short text."""
+    return frozenset([stem(word) for word in _words(text)])
+
+
+@lru_cache(maxsize=2048)
+def content_stems(text: str) -> frozenset[str]:
+    """The stems of the words of a short text that carry meaning."""
+    return frozenset([stem(word) for word in _words(text) if word not in STOP_WORDS])
 
 
 @lru_cache(maxsize=100_000)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from marg_ray.grounding.sentences import split_sentences
-from marg_ray.grounding.terms import STOP_WORDS, stem, words
+from marg_ray.grounding.terms import STOP_WORDS, stem, stems, words
 from marg_ray.records import Answerability, Hit, Zone
 
 BEST = 6  # passages that are looked at at most
@@ -93,14 +93,15 @@ def assess(
     if not candidates:
         return Answerability(zone=Zone.NOTHING, missing_terms=tuple(query_terms(query).values()))
     terms = query_terms(query)
-    weights = {term: math.log1p((passages - df(term) + 0.5) / (df(term) + 0.5)) for term in terms}
+    holding = {term: df(term) for term in terms}
+    weights = {term: math.log1p((passages - n + 0.5) / (n + 0.5)) for term, n in holding.items()}
     best = candidates[:BEST]
     covered = coverage(weights, [_terms(f"{c.title}\n{c.heading}\n{c.text}") for c in best])
     figure = coverage(weights, _with_figures(best)) if _ASKS_FIGURE.search(query) else 1.0
     cosine = max(c.cosine for c in best)
     return Answerability(
         zone=_zone(query, cosine, covered, figure, thresholds),
-        missing_terms=tuple(word for term, word in terms.items() if df(term) == 0),
+        missing_terms=tuple(word for term, word in terms.items() if holding[term] == 0),
         nearest=tuple(dict.fromkeys(c.title for c in candidates if c.title))[:3],
         cosine=cosine,
         coverage=covered,
@@ -158,7 +159,7 @@ def assess_snippets(query: str, hits: Sequence[Hit], cosines: Sequence[float] = 
     terms = query_terms(query)
     if not hits:
         return Answerability(zone=Zone.NOTHING, missing_terms=tuple(terms.values()))
-    held = [_terms(f"{hit.title}\n{hit.snippet}") for hit in hits]
+    held = [stems(hit.title) | stems(hit.snippet) for hit in hits]
     weights = {term: 2.0 if _is_specific(word, query) else 1.0 for term, word in terms.items()}
     covered = coverage(weights, held)
     cosine = max(list(cosines) or [hit.relevance for hit in hits])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from marg_ray.grounding.snapshots import Document
-from marg_ray.grounding.terms import content_terms, words
+from marg_ray.grounding.terms import content_stems, content_terms, words
 from marg_ray.records import Hit, SourceKind, Span
 from marg_ray.seams import Embedder, Offload, Vectors, in_thread
 from marg_ray.sources.answerability import knows_script, query_terms
@@ -53,7 +53,7 @@ async def rank_hits(
     that it does not know. Hits of a library keep their relevance, which is on
     the same scale.
     """
-    shares = _coverage(query, [f"{hit.title}. {hit.snippet}" for hit in hits])
+    shares = _coverage(query, hits)
     rated = [
         _Rated(hit, share, 1 - place / len(hits)) for place, (hit, share) in enumerate(zip(hits, shares, strict=True))
     ]
@@ -85,10 +85,10 @@ def _blend(weight: float, cosine: float, r: _Rated) -> float:
     return round(min(1.0, max(0.0, relevance)), 4)
 
 
-def _coverage(query: str, texts: Sequence[str]) -> list[float]:
+def _coverage(query: str, hits: Sequence[Hit]) -> list[float]:
     terms = set(query_terms(query)) or set(content_terms(query))
-    held = [terms & set(content_terms(text)) for text in texts]
-    weights = {t: math.log1p((len(texts) + 1) / (sum(t in h for h in held) + 0.5)) for t in terms}
+    held = [(terms & content_stems(hit.title)) | (terms & content_stems(hit.snippet)) for hit in hits]
+    weights = {t: math.log1p((len(hits) + 1) / (sum(t in h for h in held) + 0.5)) for t in terms}
     total = sum(weights.values())
     return [sum(weights[t] for t in h) / total if total else 0.0 for h in held]
 
@@ -110,8 +110,8 @@ def _triples(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _same(a: frozenset[tuple[str, ...]], b: frozenset[tuple[str, ...]]) -> bool:
-    small = min(len(a), len(b))
-    return small >= _LEAST_TRIPLES and len(a & b) >= SAME * small and small >= 0.5 * max(len(a), len(b))
+    small, large = sorted((len(a), len(b)))
+    return small >= _LEAST_TRIPLES and small >= 0.5 * large and len(a & b) >= SAME * small
 
 
 async def best_windows(

@@ -54,7 +54,7 @@ class Entry(Record):
 
 
 class Catalog:
-    """Every method opens, does one transaction and closes; call them off the event loop."""
+    """Methods open, do one transaction and close; call them off the event loop, all but `settled_generation`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -103,9 +103,9 @@ class Catalog:
 
     def generation(self) -> int:
         """Grows with every change that a search must see. Read again only where the files may have changed."""
+        if (known := self.settled_generation()) is not None:
+            return known
         state = self._state()
-        if self._known is not None and self._known[0] == state:
-            return self._known[1]
         began = time.time_ns()
         with self._open() as db:
             number = int(db.execute("select number from generation").fetchone()[0])
@@ -113,6 +113,11 @@ class Catalog:
         settled = all(file is None or file[2] < began - SETTLED_NS for file in state)
         self._known = (state, number) if settled else None
         return number
+
+    def settled_generation(self) -> int | None:
+        """The generation where the files are as they were when it was read; two looks at a local disk."""
+        known = self._known
+        return known[1] if known is not None and known[0] == self._state() else None
 
     def _state(self) -> tuple[tuple[int, int, int] | None, ...]:
         """Inode, size and time of the database and of the log beside it, which takes every change first."""

@@ -39,6 +39,19 @@ class Ranking:
     bm25: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """The first hop, and what the second is to ask: passages with what each leaves open; None without a second hop."""
+
+    ranking: Ranking
+    left: list[tuple[int, str]] | None
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded for the second hop, each once."""
+        return list(dict.fromkeys(text for _, text in self.left or ()))
+
+
 async def rank(
     index: Index,
     query: str,
@@ -51,28 +64,34 @@ async def rank(
 
     There is no second hop where the best passage has all that is asked for.
     """
-    weight = dense_weight * latin_share(query)
     vectors = await embedder.embed([query])
-    first = await in_thread(_first_hop, index, query, vectors, weight)
-    left = await in_thread(_left_open, index, query, first) if second_hop else None
-    if left is None:
-        return first
-    texts = list(dict.fromkeys(text for _, text in left))
-    found = dict(zip(texts, await embedder.embed(texts), strict=True)) if texts else {}
-    return await in_thread(_second_hop, index, first, [(seed, text, found[text]) for seed, text in left])
+    opening = await in_thread(first_hop, index, query, vectors, dense_weight, follow=second_hop)
+    found = await embedder.embed(opening.texts) if opening.texts else None
+    return await in_thread(complete, index, opening, found)
+
+
+def first_hop(index: Index, query: str, vectors: Vectors, dense_weight: float, *, follow: bool = True) -> Opening:
+    """Rank by the query alone; `vectors` holds its embedding, shape (1, dimension). CPU work, as is `complete`."""
+    weight = dense_weight * latin_share(query)
+    cosines = index.cosines(vectors)[0]
+    bm25 = index.bm25(content_terms(query) or words(query))
+    base = weight * minmax(cosines) + (1 - weight) * minmax(bm25)
+    first = Ranking(best_first(base), base, base, cosines, bm25)
+    return Opening(first, _left_open(index, query, first) if follow else None)
+
+
+def complete(index: Index, opening: Opening, vectors: Vectors | None) -> Ranking:
+    """The second hop; `vectors` holds the embeddings of the opening's texts, None where there are none."""
+    if opening.left is None:
+        return opening.ranking
+    found = {} if vectors is None else dict(zip(opening.texts, vectors, strict=True))
+    return _second_hop(index, opening.ranking, [(seed, text, found[text]) for seed, text in opening.left])
 
 
 def latin_share(text: str) -> float:
     """How far the English encoder can be trusted with `text`: the share of Latin letters, at least .2."""
     letters = len(_LETTER.findall(text))
     return max(0.2, len(_LATIN.findall(text)) / letters) if letters else 1.0
-
-
-def _first_hop(index: Index, query: str, vectors: Vectors, weight: float) -> Ranking:
-    cosines = index.cosines(vectors)[0]
-    bm25 = index.bm25(content_terms(query) or words(query))
-    base = weight * minmax(cosines) + (1 - weight) * minmax(bm25)
-    return Ranking(best_first(base), base, base, cosines, bm25)
 
 
 def _left_open(index: Index, query: str, first: Ranking) -> list[tuple[int, str]] | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,12 @@ class Postings:
         order = np.argsort(keys, kind="stable")
         return cls(keys[order], where[order], values[order])
 
-    def range(self, key: int) -> slice:
+    @cached_property
+    def range(self) -> Callable[[int], slice]:
+        """Where a key's occurrences lie; what was looked up lately is remembered."""
+        return lru_cache(maxsize=20_000)(self._range)
+
+    def _range(self, key: int) -> slice:
         return slice(int(self.keys.searchsorted(key)), int(self.keys.searchsorted(key, "right")))
 
 

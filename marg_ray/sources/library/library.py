@@ -11,13 +11,13 @@ from pathlib import Path
 from marg_ray.errors import SourceError, UsageError
 from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.records import Answerability, Note
-from marg_ray.seams import Embedder, Offload, in_thread
+from marg_ray.seams import Embedder, Offload, Vectors, in_thread
 from marg_ray.settings import LibrarySettings
 from marg_ray.sources.answerability import assess
 from marg_ray.sources.library import scan
 from marg_ray.sources.library.catalog import Catalog, Entry, absolute, without_copies
 from marg_ray.sources.library.found import candidates, hits
-from marg_ray.sources.library.hybrid import Ranking, rank
+from marg_ray.sources.library.hybrid import Opening, complete, first_hop
 from marg_ray.sources.library.index import Index
 from marg_ray.sources.library.passages import CUT_VERSION
 from marg_ray.sources.library.refresh import (
@@ -162,8 +162,10 @@ class Library:
         if not query.strip() or not len(loaded.index):
             why = "the query is empty" if len(loaded.index) else "no document has been indexed"
             return Found(answerability=Answerability(), notes=(Note(kind="library", text=why),), searches=1)
-        ranking = await rank(loaded.index, query, self._embedder, dense_weight=self.settings.dense_weight)
-        return await in_thread(_found, loaded, query, ranking, limit)
+        asked = await self._embedder.embed([query])
+        opening = await in_thread(first_hop, loaded.index, query, asked, self.settings.dense_weight)
+        more = await self._embedder.embed(opening.texts) if opening.texts else None
+        return await in_thread(_found, loaded, query, opening, more, limit)
 
     @property
     def _max_bytes(self) -> int:
@@ -221,6 +223,8 @@ class Library:
 
     async def _load(self) -> _Loaded:
         """The passages in memory, loaded again after a change by any process."""
+        if self._loaded is not None and self._catalog.settled_generation() == self._loaded.generation:
+            return self._loaded
         async with self._loading:
             generation = await in_thread(self._catalog.generation)
             if self._loaded is None or self._loaded.generation != generation:
@@ -232,7 +236,8 @@ class Library:
             return self._loaded
 
 
-def _found(loaded: _Loaded, query: str, ranking: Ranking, limit: int) -> Found:
+def _found(loaded: _Loaded, query: str, opening: Opening, more: Vectors | None, limit: int) -> Found:
+    ranking = complete(loaded.index, opening, more)
     verdict = assess(query, candidates(loaded.index, ranking), loaded.index.df, len(loaded.index))
     found = hits(loaded.index, ranking, loaded.entries, verdict, limit)
     return Found(hits=found, answerability=verdict, searches=1)
