@@ -114,6 +114,7 @@ class World:
 
     def _agents(self) -> dict[Role, Agent]:
         model, embedder = MeteredModel(self.model, self.ledger), HashingEmbedder()
+        self.embedder = embedder
         units = Units(
             model=model,
             embedder=embedder,
@@ -125,7 +126,7 @@ class World:
             offload=in_thread,
         )
         agents: list[Agent] = [
-            Planner(model=model, light=in_thread),
+            Planner(model=model, light=in_thread, embedder=embedder),
             Researcher(workers=units),
             Synthesizer(workers=units, model=model, light=in_thread),
             Analyst(model=model, offload=in_thread),

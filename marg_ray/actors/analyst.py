@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,13 +24,18 @@ class Analyst:
 
     async def handle(self, task: Task) -> Message:
         assert isinstance(task, AnalyseTask)
-        contradictions = await self.offload(find_contradictions, task.evidence, task.sources)
         cards = evidence_cards(task.evidence, task.sources)
         ids = {card.number: e.id for card, e in zip(cards, task.evidence, strict=True)}
         ask = AnalyseEvidence(
             question=task.question, language=task.language, hypotheses=task.hypotheses, evidence=cards
         )
-        reply = await self.model.run(ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch))
+        call = Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch)
+        finding = asyncio.ensure_future(self.offload(find_contradictions, task.evidence, task.sources))
+        try:  # neither needs the other
+            reply = await self.model.run(ask, call)
+            contradictions = await finding
+        finally:
+            finding.cancel()
         findings = tuple(
             Finding(text=f.text, evidence=tuple(dict.fromkeys(ids[n] for n in f.evidence if n in ids)))
             for f in reply.output.findings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from marg_ray.memory.spaces import CacheStore
     from marg_ray.models.client import ModelClient
     from marg_ray.models.select import Choice
+    from marg_ray.models.tape import Tape
     from marg_ray.store.artefacts import Artefacts
     from marg_ray.store.protocol import Store
 
@@ -102,13 +103,34 @@ class Assembly:
         """The chosen model, every call through the ledger."""
         from marg_ray.models.extractive import ExtractiveModel
         from marg_ray.models.select import build_model
+        from marg_ray.models.tape import TapedModel
         from marg_ray.models.wrappers import MeteredModel, estimate, free
 
         def extractive() -> ModelClient:
             return ExtractiveModel(self.embedder, self.offload)
 
-        model = build_model(self.choice, self.settings, extractive_factory=extractive)
-        return MeteredModel(model, self.ledger, estimate=free if self.choice.extractive else estimate)
+        estimated = free if self.choice.extractive else estimate
+        if self.tape is not None and self.tape.replays:  # nothing of the model is needed, not even its key
+            model: ModelClient = TapedModel(self.tape, None, name=asked_of(self.choice), otherwise=estimated)
+        else:
+            model = build_model(self.choice, self.settings, extractive_factory=extractive)
+            if self.tape is not None:
+                model = TapedModel(self.tape, model, otherwise=estimated)
+        return MeteredModel(model, self.ledger, estimate=estimated)
+
+    @cached_property
+    def tape(self) -> Tape | None:
+        """Where the run is recorded, or replayed from."""
+        from marg_ray.models.tape import Tape
+
+        return Tape.of(self.settings.tape)
+
+    @cached_property
+    def judging(self) -> Embedder:
+        """The embedder for what ranks and checks; the model without a model has one of its own."""
+        from marg_ray.memory.tape import TapedEmbedder
+
+        return TapedEmbedder(self.tape, self.embedder) if self.tape is not None else self.embedder
 
     def units(self) -> Units:
         from marg_ray.actors.fanout import Units
@@ -121,14 +143,14 @@ class Assembly:
 
         s, snapshots = self.settings, self.places.snapshots
         kept: dict[str, Any] = {}
-        if self.caches is not None:
+        if self.caches is not None and self.tape is None:
             engines = " ".join((*s.search.engines, s.search.searxng_url))
             kept["searches"] = KeptSearches(Space(self.caches, "search", s.cache.search_s), engines)
             pages = Space(self.caches, "page", s.cache.page_s)
             kept["pages"] = CachedPages(pages, snapshots, self.light)
-        return Units(
+        units = Units(
             model=self.model,
-            embedder=self.embedder,
+            embedder=self.judging,
             ledger=self.ledger,
             snapshots=snapshots,
             shelves=LocalShelves(s.home, s.library, self.embedder, snapshots, self.offload),
@@ -138,6 +160,7 @@ class Assembly:
             light=self.light,
             **kept,
         )
+        return units if self.tape is None else taped(units, self.tape)
 
     def agent(self, role: Role, workers: Workers, open_store: OpenStore) -> Agent:
         """The agent of one role."""
@@ -145,7 +168,7 @@ class Assembly:
             case Role.PLANNER:
                 from marg_ray.actors.planner import Planner
 
-                return Planner(model=self.model, light=self.light)
+                return Planner(model=self.model, light=self.light, embedder=self.embedder)
             case Role.RESEARCHER:
                 from marg_ray.actors.researcher import Researcher
 
@@ -161,7 +184,7 @@ class Assembly:
             case Role.CRITIC:
                 from marg_ray.actors.critic import Critic
 
-                return Critic(model=self.model, embedder=self.embedder, light=self.light)
+                return Critic(model=self.model, embedder=self.judging, light=self.light)
             case Role.FORMATTER:
                 from marg_ray.actors.formatter import Formatter
 
@@ -170,6 +193,20 @@ class Assembly:
                     open_store=open_store,
                     model_name=model_name(self.choice),
                     light=self.light,
+                    tape=self.tape,
                 )
             case Role.ASSISTANT:
                 raise ValueError("the assistant answers chats, not research tasks")
+
+
+def taped(units: Units, tape: Tape) -> Units:
+    """The units with the tape before everything they ask outside."""
+    from marg_ray.memory.tape import TapedFetcher, TapedSearch, TapedShelves, Texts
+
+    web = units.web
+    return replace(
+        units,
+        shelves=TapedShelves(tape, units.shelves, Texts(tape, units.snapshots)),
+        web=TapedSearch(tape, web, {"source": "web"}) if web is not None else None,
+        fetcher=TapedFetcher(tape, units.fetcher),
+    )

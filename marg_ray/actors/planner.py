@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from marg_ray.messages import Message, PlanReady
 from marg_ray.models.client import Call, ModelClient
 from marg_ray.models.tasks import MakePlan, PlanIdea, ScoutHit, SectionIdea
 from marg_ray.records import Depth, Note, Plan, Request, RequestClass, Role, Section, Usage, Zone
-from marg_ray.seams import Offload
+from marg_ray.seams import Embedder, Offload
 from marg_ray.sources.queries import search_query
 from marg_ray.tasks import PlanTask, Task
 
@@ -25,6 +26,7 @@ NEEDS_TEXT = frozenset({RequestClass.ANALYZE_PROVIDED, RequestClass.WRITE_ONLY})
 class Planner:
     model: ModelClient
     light: Offload  # for work of milliseconds
+    embedder: Embedder | None = None
     role: ClassVar[Role] = Role.PLANNER
 
     async def handle(self, task: Task) -> Message:
@@ -54,7 +56,15 @@ class Planner:
             idea = PlanIdea(title=request.question[:300], sections=[_whole(request.question)])
             notes = (Note(kind="plan_failed", text=f"one section, the question itself: {exc}"),)
         plan = make_plan(idea, request, language, max(limit, len(request.outline)))
+        await self._prepare(plan)
         return PlanReady(task_id=task.id, plan=plan, usage=usage, notes=notes)
+
+    async def _prepare(self, plan: Plan) -> None:
+        """Embed all queries in one go: the searches find their vectors there, at a fifth of what one by one costs."""
+        if self.embedder is not None:
+            queries = list(dict.fromkeys(q for section in plan.sections for q in section.queries))
+            with suppress(Exception):  # then each search does it, or says what is wrong
+                await self.embedder.embed(queries)
 
 
 def _whole(question: str) -> SectionIdea:

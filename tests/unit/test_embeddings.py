@@ -175,3 +175,18 @@ async def test_minilm_computes_behind_the_event_loops() -> None:
     )
     own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     assert priority == (min(19, own + NICER) if sys.platform == "linux" else own)
+
+
+async def test_straight_after_a_batch_more_are_waited_for() -> None:
+    gate = threading.Event()
+    encode = Counting(gate)
+    batcher = Batcher(encode, max_batch=3, window_s=0, linger_s=60.0)
+    first = asyncio.ensure_future(batcher.encode(["first"]))
+    assert await asyncio.to_thread(encode.started.wait, 10)
+    one = asyncio.ensure_future(batcher.encode(["a"]))
+    await asyncio.sleep(0)
+    gate.set()
+    await first
+    rest = [asyncio.ensure_future(batcher.encode([text])) for text in ("bb", "ccc")]
+    await asyncio.gather(one, *rest)  # a full batch does not wait for the time to be over
+    assert [len(b) for b in encode.batches] == [1, 3]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from marg_ray.actors.planner import Planner
 from marg_ray.errors import ModelUnavailable, ParseError
+from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.models.prompting import render
 from marg_ray.models.tasks import (
     AnalyseEvidence,
@@ -18,9 +22,10 @@ from marg_ray.models.tasks import (
     SectionIdea,
 )
 from marg_ray.models.testing import CannedModel, Hook, Misbehave
-from marg_ray.records import ReportStatus, Verdict
+from marg_ray.records import ReportStatus, Role, Verdict
 from marg_ray.report.markdown import to_markdown
 from marg_ray.report.model import Report
+from marg_ray.seams import Vectors
 from marg_ray.sources.web.engine import EngineFailed, EngineReply
 from marg_ray.sources.web.testing import ScriptedEngine
 from tests.flow import World, page
@@ -211,3 +216,24 @@ async def test_case_cit_01_unknown_numbers_are_gone_and_the_sentences_stay(tmp_p
     assert "[0]" in removed
     assert "[12]" in removed
     assert "Nobody has measured the far gate or the side gate" in " ".join(s.text for s in made.sentences())
+
+
+async def test_the_queries_of_a_plan_are_embedded_together_and_an_embedder_that_fails_stops_no_plan(
+    tmp_path: Path,
+) -> None:
+    class Watched(HashingEmbedder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.requests: list[list[str]] = []
+
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            self.requests.append(list(texts))
+            raise OSError("the embedder is away")
+
+    world, embedder = World(tmp_path), Watched()
+    planner = world.agents[Role.PLANNER]
+    assert isinstance(planner, Planner)
+    world.agents[Role.PLANNER] = replace(planner, embedder=embedder)
+    state = await world.ask()
+    assert state.plan is not None and state.report is not None
+    assert embedder.requests == [list(dict.fromkeys(q for s in state.plan.sections for q in s.queries))]
