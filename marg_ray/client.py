@@ -116,9 +116,12 @@ class Marg:
             UsageError: the configured model is not known, or not on this machine although `offline` is asked for.
         """
         from marg_ray.models.select import choose
+        from marg_ray.models.tape import Tape, begin
 
         if self._runtime is None:
             choice: Choice = await choose(self.settings, offline=self.offline)
+            if (tape := Tape.of(self.settings.tape)) is not None and not tape.replays:
+                await asyncio.to_thread(begin, tape, choice)
             from marg_ray.actors.deploy import Runtime
 
             self._runtime = await asyncio.to_thread(Runtime.start, self.settings, choice)
@@ -267,7 +270,7 @@ class Marg:
 
     async def index(self, folders: Sequence[str], on_progress: Callable[[IndexProgress], None] | None = None) -> None:
         """Bring the library over `folders` up to date."""
-        if not folders:
+        if not folders or self.settings.tape.replay:
             return
         if self._shelves is None:
             from marg_ray.actors.shelves import LocalShelves

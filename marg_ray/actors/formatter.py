@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from typing import ClassVar
 
 from marg_ray.folding import replay
+from marg_ray.memory.recorded import taped
 from marg_ray.messages import Message, ReportReady
+from marg_ray.models.tape import Tape
 from marg_ray.narration import describe
 from marg_ray.records import Analysis, Draft, ReportStatus, Role, Usage, Zone
 from marg_ray.report.assemble import ReportInputs, build_report
@@ -26,6 +28,7 @@ class Formatter:
     open_store: Callable[[], Awaitable[Store]]
     model_name: str
     light: Offload
+    tape: Tape | None = None  # it keeps the run, or knows when and how long its recording took
     role: ClassVar[Role] = Role.FORMATTER
 
     async def handle(self, task: Task) -> Message:
@@ -37,6 +40,8 @@ class Formatter:
         usage = usage_of(await store.calls(task.session_id)) or state.usage
         inputs = report_inputs(state, tuple(entries), self.model_name, datetime.now(UTC), usage)
         report = await self.light(build_report, inputs)
+        if self.tape is not None and state.request is not None:
+            report = await self.light(taped, self.tape, state.request, [e.message for e in entries], report)
         artefact = await self.light(self.artefacts.put, to_json(report))
         words = sum(len(s.text.split()) for section in report.sections for s in section.sentences)
         nothing = report.status is ReportStatus.BUDGET_STOPPED and not state.evidence

@@ -24,7 +24,7 @@ async def kept(settings: Settings, request: Request) -> list[LogEntry]:
 
     places = Places.of(settings)
     there = places.database_url or places.database.exists()
-    if not there or request.fresh or not settings.cache.report_s or not may_answer(request):
+    if settings.tape.used or not there or request.fresh or not settings.cache.report_s or not may_answer(request):
         return []
     choice = await choose(settings, offline=request.sources.offline)
     store = await open_store(settings)

@@ -9,7 +9,7 @@ import typer
 
 from marg_ray.kinds import GateMode, OnTimeout
 
-DECISIONS, LIMITS, OUTPUT = "Decisions", "Limits", "Output"
+DECISIONS, LIMITS, OUTPUT, TAPE = "Decisions", "Limits", "Output", "Record and replay"
 
 Session = Annotated[str, typer.Argument(help="A session's id, its beginning, or `last`.")]
 By = Annotated[str, typer.Option("--by", help="Who says so; it is written on the report.")]
@@ -31,6 +31,24 @@ Json = Annotated[
     typer.Option("--json", help="Events and the report as JSON, one object a line.", rich_help_panel=OUTPUT),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No timeline.", rich_help_panel=OUTPUT)]
+Record = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="DIR",
+        help="Keep everything that models, searches and pages answer in this folder.",
+        rich_help_panel=TAPE,
+    ),
+]
+Replay = Annotated[
+    Path | None,
+    typer.Option(
+        "--replay",
+        metavar="DIR",
+        help="Answer from a recording, and ask nobody. Without a question: the one that was recorded.",
+        rich_help_panel=TAPE,
+    ),
+]
 Model = Annotated[str, typer.Option("--model", "-m", help="auto, extractive, or provider:model.")]
 
 # ---- who decides

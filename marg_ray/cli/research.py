@@ -19,7 +19,7 @@ CLASSES = [c.value for c in RequestClass]
 
 
 def research(
-    question: Annotated[str, typer.Argument(help="What you want to know. `-` reads it from standard input.")],
+    question: Annotated[str, typer.Argument(help="What you want to know. `-` reads it from standard input.")] = "",
     docs: Annotated[
         list[Path] | None, typer.Option("--docs", "-d", help="A folder (or file) to research in. Repeatable.")
     ] = None,
@@ -55,6 +55,8 @@ def research(
     deadline: opt.Deadline = "",
     max_searches: opt.MaxSearches = None,
     max_tasks: opt.MaxTasks = None,
+    record: opt.Record = None,
+    replay: opt.Replay = None,
     out: opt.Out = None,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
@@ -67,9 +69,12 @@ def research(
     from marg_ray.report.writers import check_path
     from marg_ray.settings import load
 
-    settings = load(model=model or None)
+    settings = load(model=model or None, tape=_tape(record, replay))
     for path in out or ():
         check_path(path)
+    output = Output(files=tuple(out or ()), as_json=as_json, quiet=quiet)
+    if not question:
+        raise typer.Exit(run(settings, _recorded(settings), output))
     limits = limits_from(
         settings.budget,
         usd=max_usd,
@@ -92,7 +97,29 @@ def research(
         **_gates(review, approve_plan, gate, on_timeout, gate_timeout),
     }
     request: Request = make_request(_asked(question), docs=docs or (), depth=depth, web=web, offline=offline, **fields)
-    raise typer.Exit(run(settings, request, Output(files=tuple(out or ()), as_json=as_json, quiet=quiet)))
+    if settings.tape.replay:
+        from marg_ray.memory.recorded import timeless
+
+        request = timeless(request)
+    raise typer.Exit(run(settings, request, output))
+
+
+def _tape(record: Path | None, replay: Path | None) -> dict[str, str] | None:
+    """The setting that the two options make; None: that of the environment or the file."""
+    if record is None and replay is None:
+        return None
+    return {"record": str(record or ""), "replay": str(replay or "")}
+
+
+def _recorded(settings: Settings) -> Request:
+    """What a recording asks."""
+    from marg_ray.memory.recorded import to_replay
+    from marg_ray.models.tape import Tape
+
+    tape = Tape.of(settings.tape)
+    if tape is None or not tape.replays:
+        raise UsageError("there is no question", "say what you want to know, or give --replay DIR")
+    return to_replay(tape)
 
 
 def _asked(question: str) -> str:

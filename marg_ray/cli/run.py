@@ -137,7 +137,7 @@ class Watch:
             marg = Marg(self.settings, offline=self.request.sources.offline)
             await marg.start()
             self.control = marg.runtime
-            if self.request.limits.usd is not None:
+            if self.request.limits.usd is not None and not self.settings.tape.replay:
                 await self._warn_of_unknown_prices(marg.runtime.choice)
             if not self.resumed:
                 return marg.run(self.session_id, self.request, self._indexed)

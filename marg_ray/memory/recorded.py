@@ -56,6 +56,15 @@ def keep_run(tape: Tape, request: Request, messages: Iterable[Message], report: 
     write_whole(_path(tape, request), run.model_dump_json(indent=1).encode())
 
 
+def taped(tape: Tape, request: Request, messages: Iterable[Message], report: Report) -> Report:
+    """Keep the run that ends with `report`; of a replay, the report as it was when it was recorded."""
+    if not tape.replays:
+        keep_run(tape, request, messages, report)
+        return report
+    run = run_of(tape, request)
+    return report if run is None else as_recorded(report, run)
+
+
 def run_of(tape: Tape, request: Request) -> Recorded | None:
     """The recorded run that was asked the same, if there is one."""
     path = _path(tape, request)

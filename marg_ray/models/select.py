@@ -82,6 +82,10 @@ async def choose(
     Raises:
         UsageError: the configured model is not on this machine and `offline` is asked.
     """
+    if settings.tape.replay:
+        from marg_ray.models.tape import choice_of
+
+        return choice_of(Path(settings.tape.replay))
     env = os.environ if env is None else env
     models = settings.models
     configured = settings.model.strip()

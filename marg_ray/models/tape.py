@@ -21,7 +21,7 @@ from marg_ray.errors import ModelError, NotRecorded, SourceError, UsageError
 from marg_ray.files import write_whole
 from marg_ray.grounding.snapshots import Document, Snapshots
 from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply
-from marg_ray.models.estimates import Estimate, estimate, quote
+from marg_ray.models.estimates import Estimate, Quoting, estimate
 from marg_ray.models.select import Choice
 from marg_ray.models.tasks import FreeText
 from marg_ray.models.wrappers import aclose, dump, load
@@ -134,18 +134,18 @@ def begin(tape: Tape, choice: Choice) -> None:
         raise UsageError(f"nothing can be recorded in {tape.folder}: {exc.strerror}", "name another folder") from None
 
 
-def choice_of(tape: Tape) -> Choice:
+def choice_of(folder: Path) -> Choice:
     """The models that a recording was made with.
 
     Raises:
         UsageError: there is no recording, or one of another version.
     """
-    known = read_json(tape.folder / "tape.json")
+    known = read_json(folder / "tape.json")
     if known is None:
-        raise UsageError(f"there is no recording in {tape.folder}", "make one with `marg research ... --record DIR`")
+        raise UsageError(f"there is no recording in {folder}", "make one with `marg research ... --record DIR`")
     if known.get("version") != VERSION:
-        raise UsageError(f"the recording in {tape.folder} has another form than this version reads", "record it again")
-    return Choice(known["fast"], known["strong"], f"the recording in {tape.folder} was made with it")
+        raise UsageError(f"the recording in {folder} has another form than this version reads", "record it again")
+    return Choice(known["fast"], known["strong"], f"the recording in {folder} was made with it")
 
 
 class TapedModel:
@@ -175,7 +175,9 @@ class TapedModel:
         if self._model is None:
             kept = await self._tape.get("quote", asked)
             return Usage.model_validate(kept["answer"]) if kept is not None else self._otherwise(task)
-        quoted = await quote(self._model, task, call, self._otherwise)
+        if not isinstance(self._model, Quoting):
+            return self._otherwise(task)
+        quoted = await self._model.quote(task, call)
         await self._tape.put("quote", asked, {"answer": quoted.model_dump()})
         return quoted
 

@@ -24,6 +24,7 @@ from marg_ray.actors.deploy.handles import (
 )
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
+from marg_ray.actors.recorded_order import RecordedOrder
 from marg_ray.actors.turnstile import Turnstile
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead, Steered
 from marg_ray.records import Priority, Role, Usage
@@ -144,15 +145,17 @@ class CoordinatorActor(_Actor, Coordinator):
         self, settings: Settings, choice: Choice, holder: str, shard: int
     ) -> None:
         from marg_ray.memory.cache import QueryCache
+        from marg_ray.models.tape import Tape
 
-        runtime, store = settings.runtime, await _store(settings)
+        runtime, store, tape = settings.runtime, await _store(settings), Tape.of(settings.tape)
         restarted = ray.get_runtime_context().was_current_actor_reconstructed
         self._desk = Desk(settings.admission, restarted=restarted or shard > 0)
         own = _OwnDesk(self._desk)
         super().__init__(
             store,
             RayDispatch(runtime.workers),
-            cache=QueryCache(store, settings, model=asked_of(choice)),
+            cache=None if tape else QueryCache(store, settings, model=asked_of(choice)),
+            order=RecordedOrder(tape) if tape and tape.replays else None,
             holder=holder,
             shard=shard,
             admission=own if shard == 0 else RayAdmission(runtime.coordinators),

@@ -214,9 +214,11 @@ def shard_of(session_id: str, count: int) -> int:
 def namespace_of(settings: Settings, choice: Choice) -> str:
     """Actors are shared by all who use the same state and the same models, and by nobody else.
 
-    So a session that must stay offline never meets actors that were made for a remote model.
+    So a session that must stay offline never meets actors that were made for a remote model, and a replay meets none
+    that ask anybody.
     """
-    shared = json.dumps([str(settings.home), settings.store.url, choice.spec_fast, choice.spec_strong])
+    tape = [settings.tape.record, settings.tape.replay] if settings.tape.used else []
+    shared = json.dumps([str(settings.home), settings.store.url, choice.spec_fast, choice.spec_strong, *tape])
     return "marg-" + hashlib.sha256(shared.encode()).hexdigest()[:12]
 
 
