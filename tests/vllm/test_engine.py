@@ -1,0 +1,111 @@
+"""What only the real engine can show: guided JSON, streaming, usage, aborted requests, the prefix cache."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from marg_ray.models.client import Call, ModelClient
+from marg_ray.models.openai_api import OpenAIModel
+from marg_ray.models.tasks import TASKS, FreeText
+from tests import model_tasks as samples
+from tests.vllm.conftest import FAST, STRONG, Engine, client
+
+CALL = Call(session_id="r1", task_id="r1/x", section="s1")
+CALLS = 50
+AT_ONCE = 8
+
+
+async def test_guided_json_is_valid_for_every_schema_in_all_of_fifty_calls(engine: Engine) -> None:
+    """At the first try: a call that had to be asked again counts as failed."""
+    models = engine.settings.models.model_copy(update={"parse_retries": 0, "retries": 0})
+    asked = [client(engine, models.fast, models), client(engine, models.strong, models)]
+    tasks = [t for t in samples.every_task() if t.output is not FreeText]
+    room, failed, kinds = asyncio.Semaphore(AT_ONCE), [], set()
+
+    async def one(number: int) -> None:
+        task = tasks[number % len(tasks)]
+        task = task.model_copy(update={"question": f"{task.question} (case {number})"})
+        async with room:
+            try:
+                reply = await asked[number // len(tasks) % 2].run(task, CALL)
+            except Exception as exc:
+                failed.append(f"{task.template}: {exc}")
+                return
+        kinds.add(type(reply.output))
+        if reply.usage.calls != 1:
+            failed.append(f"{task.template}: {reply.usage.calls} calls")
+
+    await asyncio.gather(*(one(number) for number in range(CALLS)))
+    for model in asked:
+        await model.aclose()
+    assert failed == []
+    assert kinds == {t.output for t in TASKS if t.output is not FreeText}
+
+
+async def test_an_answer_is_streamed_as_it_is_written(strong: ModelClient) -> None:
+    pieces: list[str] = []
+
+    async def watch(text: str) -> None:
+        pieces.append(text)
+
+    reply = await strong.run(samples.draft_section(), replace(CALL, on_delta=watch))
+    assert len(pieces) > 1
+    assert "".join(pieces).strip().startswith(reply.output.markdown[:20])
+
+
+async def test_usage_is_what_the_engine_counted(engine: Engine, strong: ModelClient) -> None:
+    before = await engine.counters(STRONG)
+    reply = await strong.run(samples.summarise_report(), CALL)
+    now = await engine.until(STRONG, lambda c: (c - before).prompt_tokens >= reply.usage.tokens_in and not c.running)
+    assert (now - before).prompt_tokens == reply.usage.tokens_in
+    assert (now - before).answer_tokens == reply.usage.tokens_out
+    assert reply.usage.cost == 0
+
+
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+async def test_a_cancelled_call_is_aborted_in_the_engine(engine: Engine, strong: ModelClient, streamed: bool) -> None:
+    async def watch(text: str) -> None: ...
+
+    before = await engine.counters(STRONG)
+    call = replace(CALL, on_delta=watch if streamed else None)
+    running = asyncio.create_task(strong.run(samples.draft_section(), call))
+    await engine.until(STRONG, lambda now: now.running > 0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    after = await engine.until(STRONG, lambda now: now.running == 0)
+    assert (after - before).aborted == 1
+
+
+async def test_the_second_draft_of_a_section_finds_its_evidence_in_the_prefix_cache(
+    engine: Engine, strong: ModelClient
+) -> None:
+    evidence = samples.cards(tuple(f"{p} (recorded at site {n})" for n, p in enumerate(samples.PARAGRAPHS * 2)))
+    first = samples.draft_section(evidence=evidence, feedback=(), previous="")
+    await strong.run(first, CALL)
+    before = await engine.until(STRONG, lambda now: now.running == 0)
+    again = first.model_copy(update={"feedback": ("say more of the birds",), "previous": "Dunlin vanished [2]."})
+    reply = await strong.run(again, CALL)
+    now = await engine.until(STRONG, lambda c: (c - before).prompt_tokens >= reply.usage.tokens_in)
+    assert (now - before).hit_rate > 0.5, "stable text and evidence come first, so that most of a prompt comes again"
+
+
+async def test_a_prompt_that_is_too_long_is_packed_smaller(engine: Engine) -> None:
+    models = engine.settings.models.model_copy(update={"context_tokens": 65_536})  # more than the engine has
+    model: OpenAIModel = client(engine, models.strong, models)
+    evidence = samples.cards(tuple(f"{p} Number {n}." for n, p in enumerate(samples.PARAGRAPHS * 60)))
+    reply = await model.run(samples.draft_section(evidence=evidence), CALL)
+    await model.aclose()
+    assert reply.left_out
+    assert model.window == engine.served.window
+
+
+async def test_both_tiers_answer_under_their_names(engine: Engine) -> None:
+    from marg_ray.models.select import get_json
+
+    told = await get_json(f"{engine.served.base_url}/models", 5.0)
+    assert {m["id"] for m in told["data"]} == {FAST, STRONG} == {engine.served.fast, engine.served.strong}
+    assert engine.served.notes == ()
