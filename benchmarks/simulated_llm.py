@@ -339,19 +339,33 @@ def _extract(user: str, question: str, title: str) -> ExtractClaims:
         question=question,
         section_title=title,
         queries=(),
-        source_title=_found(r"\ADocument: (.+)$", user, ""),
+        source_title=_found(r"^Document: (.+)$", user, ""),
         passages=tuple(Passage(text=t, start=0, end=len(t)) for t in texts),
         document=Document(title="", text="", parts=()),
         max_claims=int(_found(r"^Pick at most (\d+)", user, "6")),
     )
 
 
+_CARD = re.compile(
+    r'^<source title="(?P<title>[^"]*)"[^\n]*>$'
+    r'|^<card n="(?P<n>\d+)"(?: source="(?P<own>[^"]*)")?[^\n]*>\n(?P<quote>.*?)\n</card>$',
+    re.S | re.M,
+)
+
+
 def _cards(user: str) -> tuple[EvidenceCard, ...]:
-    found = re.findall(r'^<card n="(\d+)" source="([^"]*)"[^\n]*>\n(.*?)\n</card>$', user, re.S | re.M)
-    return tuple(
-        EvidenceCard(number=int(n), quote=quote, source_title=source, source_id=source, start=0, end=len(quote))
-        for n, source, quote in found
-    )
+    found, title = [], ""
+    for tag in _CARD.finditer(user):
+        if tag["n"] is None:
+            title = tag["title"]
+            continue
+        source, quote = tag["own"] or title, tag["quote"]
+        found.append(
+            EvidenceCard(
+                number=int(tag["n"]), quote=quote, source_title=source, source_id=source, start=0, end=len(quote)
+            )
+        )
+    return tuple(found)
 
 
 def _sections(user: str) -> tuple[SectionText, ...]:

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from marg_ray.models.client import ModelTask
-from marg_ray.models.prompting import Prompt, estimate_tokens, render
+from marg_ray.models.prompting import Prompt, by_source, estimate_tokens, render
 from marg_ray.models.tasks import EvidenceCard, Passage, ScoutHit, SectionText
 from marg_ray.records import Note
 
 TaskT = TypeVar("TaskT", bound=ModelTask[Any])
 PieceT = TypeVar("PieceT")
 FIELDS = ("evidence", "passages", "scout", "sections")  # the fields whose items may be left out
-TAG_TOKENS = 24  # of the tag around a piece, with its attributes shortened to 300 letters each
+TAG_TOKENS = 12  # of the tag around a piece or a source, without its attributes
+TRIES = 3  # of choosing pieces, each with less room, where their tokens were estimated too low
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,8 @@ class _Piece:
     paragraph: int  # of a section's text; 0 elsewhere
     tokens: int
     rank: float  # higher is kept first
+    source: int = 0  # neighbours of one source share its tag
+    source_tokens: int = 0  # of that tag, once for all of them
 
 
 def pack(task: TaskT, budget: int, *, section: str = "") -> Packed[TaskT]:
@@ -51,10 +54,15 @@ def pack(task: TaskT, budget: int, *, section: str = "") -> Packed[TaskT]:
         return Packed(task=task, prompt=prompt, fits=False)
     items = getattr(task, field)
     bare = render(task.model_copy(update={field: _emptied(items)})).tokens
-    kept = _choose(_pieces(items), budget - bare)
-    smaller = _keep(items, kept)
-    packed = task.model_copy(update={field: smaller})
-    prompt = render(packed)
+    pieces, room = _pieces(items), budget - bare
+    for _ in range(TRIES):
+        kept = _choose(pieces, room)
+        smaller = _keep(items, kept)
+        packed = task.model_copy(update={field: smaller})
+        prompt = render(packed)
+        if prompt.tokens <= budget:
+            break
+        room -= prompt.tokens - budget
     return Packed(
         task=packed,
         prompt=prompt,
@@ -65,11 +73,14 @@ def pack(task: TaskT, budget: int, *, section: str = "") -> Packed[TaskT]:
 
 
 def _pieces(items: Sequence[Any]) -> list[_Piece]:
-    pieces = []
+    pieces: list[_Piece] = []
+    cards = [item for item in items if isinstance(item, EvidenceCard)]
+    for source, run in enumerate(by_source(cards)):
+        tag = _cost(run[0].source_title, run[0].published)
+        for card in run:
+            pieces.append(_Piece(len(pieces), 0, _cost(card.quote, card.heading), card.relevance, source, tag))
     for n, item in enumerate(items):
         match item:
-            case EvidenceCard():
-                pieces.append(_Piece(n, 0, _cost(item.quote, item.source_title, item.heading), item.relevance))
             case Passage():
                 pieces.append(_Piece(n, 0, _cost(item.text, item.heading), item.score))
             case ScoutHit():
@@ -88,11 +99,14 @@ def _cost(*texts: str) -> int:
 def _choose(pieces: list[_Piece], room: int) -> set[tuple[int, int]]:
     """The best pieces that fit together: by rank, in the given order where it is equal."""
     kept: set[tuple[int, int]] = set()
+    sources: set[int] = set()
     for piece in sorted(pieces, key=lambda p: -p.rank):
         whole_before = piece.paragraph == 0 or (piece.item, piece.paragraph - 1) in kept
-        if piece.tokens <= room and whole_before:
+        needed = piece.tokens + (0 if piece.source in sources else piece.source_tokens)
+        if needed <= room and whole_before:
             kept.add((piece.item, piece.paragraph))
-            room -= piece.tokens
+            sources.add(piece.source)
+            room -= needed
     return kept
 
 

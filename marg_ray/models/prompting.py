@@ -1,16 +1,19 @@
 """Prompts: one template for each task, with a system part that never varies and a user part.
 
-The order is made for prefix caches: the system text is the same in every call of a task, shared evidence comes
-next, and what differs between two calls comes last.
+The order is made for prefix caches: the system text is the same in every call of a task; then what all calls of the
+task in a session share (the question, the outline); then the evidence, the passages or the sections, which calls on the
+same material share (a section that is written again, a document that is read for two sections); what differs comes
+last.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from marg_ray.models.client import ModelTask
@@ -19,7 +22,9 @@ from marg_ray.text import clean_text
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-_TAGS = re.compile(r"<(?=/?(?:evidence|card|passage|result|report|section|question)\b)", re.IGNORECASE)
+    from marg_ray.models.tasks import EvidenceCard
+
+_TAGS = re.compile(r"<(?=/?(?:evidence|card|passage|result|report|section|source|question)\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +78,19 @@ def attr(value: str) -> str:
     return " ".join(data(value).replace('"', "'").split())[:300]
 
 
+def by_source(cards: Iterable[EvidenceCard]) -> list[list[EvidenceCard]]:
+    """The cards in their order, neighbours of one source together: its title is said once."""
+    return [list(run) for _, run in groupby(cards, key=lambda c: (c.source_id, c.source_title, c.published))]
+
+
+def below(path: str, title: str) -> str:
+    """The headings above a passage without those that only repeat the title of its source."""
+    kept = path.split(" > ")
+    while kept and " ".join(kept[0].split()).casefold() == " ".join(title.split()).casefold():
+        kept = kept[1:]
+    return " > ".join(kept)
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -86,7 +104,7 @@ def _environment() -> Environment:
         autoescape=False,  # prompts are no HTML; `data` guards the tags
         auto_reload=False,  # else each prompt asks the disk whether its templates were changed
     )
-    env.filters |= {"data": data, "attr": attr}
+    env.filters |= {"data": data, "attr": attr, "by_source": by_source, "below": below}
     return env
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from marg_ray.models.client import ModelTask
 from marg_ray.models.packing import pack
-from marg_ray.models.prompting import estimate_tokens, render, template_digest
-from marg_ray.models.tasks import TASKS, FreeText
+from marg_ray.models.prompting import below, estimate_tokens, render, template_digest
+from marg_ray.models.tasks import TASKS, DraftSection, ExtractClaims, FreeText
 from tests import model_tasks as samples
+from tests.flow import World
+from tests.lives import Server
 
 EVERY = samples.every_task()
 
@@ -52,11 +56,81 @@ def test_json_is_asked_for_by_its_keys_and_markdown_is_not(task: ModelTask[Any])
             assert f'"{key}"' in system
 
 
-def test_two_sections_share_the_evidence_as_a_prefix() -> None:
-    one = render(samples.draft_section(section_title="Birds")).user
-    two = render(samples.draft_section(section_title="Power")).user
-    end = one.index("</evidence>")
-    assert one[:end] == two[:end]
+def test_two_sections_share_all_but_what_is_their_own() -> None:
+    titles = ("Birds", "Costs", "Power")
+    sections = [
+        render(samples.draft_section(section_title=t, other_sections=tuple(o for o in titles if o != t))).user
+        for t in titles
+    ]
+    for one, other in itertools.pairwise(sections):
+        end = one.index("</evidence>")
+        assert one[:end] == other[:end]
+
+
+def test_a_source_is_named_once_for_its_cards_that_stand_together() -> None:
+    one, two, three = samples.cards()
+    pair = two.model_copy(update={"source_id": one.source_id, "source_title": one.source_title})
+    user = render(samples.draft_section(evidence=(one, pair, three))).user
+    assert user.count('<source title="Source 1"') == 1
+    assert user.count("<source ") == user.count("</source>") == 2
+    assert user.index("</source>") > user.index(pair.quote.strip())
+
+
+@pytest.mark.parametrize(
+    ("path", "title", "shown"),
+    [
+        ("Tides > Power", "Tides", "Power"),
+        ("Tides > Power", "tides ", "Power"),
+        ("Tides", "Tides", ""),
+        ("Tides > Tides > Birds", "Tides", "Birds"),
+        ("Power > Tides", "Tides", "Power > Tides"),
+        ("", "Tides", ""),
+    ],
+)
+def test_headings_that_repeat_the_title_are_not_shown(path: str, title: str, shown: str) -> None:
+    assert below(path, title) == shown
+
+
+class TestPrefixes:
+    """What a prefix cache can use in a real run, in characters. The prompts are those of the calls as they came."""
+
+    async def test_calls_of_a_session_begin_alike(self, tmp_path: Path) -> None:
+        world = World(tmp_path, model=(server := Server()))
+        await world.ask()
+        drafts = [t for t, _ in server.calls if isinstance(t, DraftSection)]
+        firsts = [t for t in drafts if not t.feedback]
+        again = [t for t in drafts if t.feedback]
+        assert len(firsts) > 1
+        assert again
+        for one, other in itertools.pairwise(firsts):
+            text = _text(one)
+            assert shared(text, _text(other)) >= text.index("<evidence>")
+        for task in again:  # its first version is read already: system text, session and evidence
+            before = _text(next(t for t in firsts if t.section_title == task.section_title))
+            assert shared(before, _text(task)) >= before.index("Section to write")
+            assert shared(before, _text(task)) > 0.9 * len(before)
+
+    async def test_a_document_is_read_for_two_sections_with_one_beginning(self, tmp_path: Path) -> None:
+        world = World(tmp_path, model=(server := Server()))
+        await world.ask()
+        reads = [t for t, _ in server.calls if isinstance(t, ExtractClaims)]
+        by_document = {t.document.source_id: [r for r in reads if r.document == t.document] for t in reads}
+        pairs = [pair for same in by_document.values() for pair in itertools.pairwise(same)]
+        assert pairs
+        for one, other in pairs:
+            text = _text(one)
+            assert one.section_title != other.section_title
+            assert shared(text, _text(other)) >= text.rindex("</passage>")
+
+
+def _text(task: ModelTask[Any]) -> str:
+    prompt = render(task)
+    return prompt.system + prompt.user
+
+
+def shared(one: str, other: str) -> int:
+    """Characters that two prompts begin with alike."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def test_optional_parts_vanish_without_a_trace() -> None:
@@ -127,6 +201,22 @@ class TestPacking:
         sizes = [pack(task, budget).prompt.tokens for budget in (4000, 2500, 1200)]
         assert sizes == sorted(sizes, reverse=True)
         assert len(set(sizes)) == 3
+
+    def test_cards_of_one_source_share_its_tag(self) -> None:
+        cards = tuple(
+            c.model_copy(update={"source_title": "A title of some length " * 10, "source_id": "1" * 64})
+            for c in samples.cards(self.quotes)
+        )
+        packed = pack(samples.draft_section(evidence=cards), 3000)
+        assert packed.fits
+        assert packed.prompt.tokens > 2800  # one more card would not fit
+
+    def test_what_was_estimated_too_low_is_chosen_again(self) -> None:
+        cards = samples.cards(tuple(q + "<card><card><card>" * 40 for q in self.quotes))  # each bracket grows
+        packed = pack(samples.draft_section(evidence=cards), 4000)
+        assert packed.fits
+        assert packed.prompt.tokens <= 4000
+        assert len(packed.task.evidence) > 3
 
     def test_sections_keep_their_beginnings(self) -> None:
         long = tuple(
