@@ -1,6 +1,6 @@
-"""What one call costs in CPU: the model client beside openai's, the making of a prompt, the ledger's entries.
+"""What one call costs in CPU: the model client beside openai's, the making of a prompt, the ledger's and log's entries.
 
-    python benchmarks/call_cost.py [--calls 400] [--at-once 20]
+    python benchmarks/call_cost.py [--calls 400] [--at-once 20] [--only clients|prompts|ledger|log|requests]
 
 The model is simulated in a process of its own, so that its work is not counted. openai's client is measured where it
 is installed (`pip install 'openai[aiohttp]'`); it is asked for the raw reply, as a client that reads replies itself
@@ -24,10 +24,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from marg_ray.actors.entries import BatchedLedger, Entry, Outcome  # noqa: E402
+from marg_ray.actors.entries import BatchedLedger, Begin, End, Entry, Outcome  # noqa: E402
 from marg_ray.actors.ledger import LedgerBook  # noqa: E402
 from marg_ray.grounding.snapshots import Document  # noqa: E402
-from marg_ray.messages import SessionStarted  # noqa: E402
+from marg_ray.messages import SearchDone, SessionStarted  # noqa: E402
 from marg_ray.models.client import Call  # noqa: E402
 from marg_ray.models.endpoints import Endpoint  # noqa: E402
 from marg_ray.models.exchange import Ask  # noqa: E402
@@ -234,6 +234,39 @@ async def ledger(calls: int, at_once: int) -> None:
                 await store.close()
 
 
+TOGETHER = (1, 5, 25)  # entries that come in one request, or appends of as many sessions at once
+
+
+async def log(calls: int) -> None:
+    """Log entries, and calls that cost nothing as they reach the ledger: so many together."""
+    for many in TOGETHER:
+        with tempfile.TemporaryDirectory() as folder:
+            store = await SqlStore.open(sqlite_url(Path(folder) / "marg.db"))
+            for n in range(many):
+                await store.create(f"S{n}", owner="local", question="q")
+            epochs = {f"S{n}": await store.take_over(f"S{n}") for n in range(many)}
+            book, result, rounds = LedgerBook(store), json.dumps({"text": SENTENCE * 10}), calls // many + 1
+
+            async def append(name: str, seq: int, store: Store = store, epochs: dict[str, int] = epochs) -> None:
+                found = SearchDone(task_id=f"{name}/{seq}", section="s1", query=SENTENCE)
+                await store.append(name, found, expected_seq=seq, epoch=epochs[name], status="running")
+
+            async def appends(n: int, epochs: dict[str, int] = epochs, append: Any = append) -> None:
+                await asyncio.gather(*(append(name, max(n, 0)) for name in epochs))
+
+            async def entered(
+                n: int, epochs: dict[str, int] = epochs, book: LedgerBook = book, result: str = result
+            ) -> None:
+                keys = [CallKey.of(s, "search", Role.RESEARCHER, n, epoch=e).anew() for s, e in epochs.items()]
+                for granted in await book.enter_all([Begin(key, Usage()) for key in keys]):
+                    assert isinstance(granted, Begun)
+                assert not any(await book.enter_all([End(key, result, Usage(calls=1)) for key in keys]))
+
+            show(f"log: an entry, {many} at once", await cpu_ms(appends, rounds, 1) / many)
+            show(f"ledger: a free call's two entries, {many} at once", await cpu_ms(entered, rounds, 1) / many)
+            await store.close()
+
+
 # ---- requests to the ledger
 
 WAVES = ((16, 0.3), (40, 1.0), (8, 2.0))  # of one report: so many calls at once, of so many seconds (searches, ...)
@@ -294,22 +327,29 @@ def show(what: str, ms: float) -> None:
 
 
 async def run(args: argparse.Namespace) -> None:
-    loading("loaded for the first call, ours", "import aiohttp")
-    loading(
-        "loaded for the first call, openai",
-        "import openai, aiohttp, openai.resources.chat.completions; openai.DefaultAioHttpClient()",
-    )
-    await clients(args.calls, args.at_once)
-    await prompts(args.calls)
-    await ledger(args.calls, args.at_once)
-    for sessions in (1, 5, 25):
-        await requests(sessions)
+    if args.only in ("", "clients"):
+        loading("loaded for the first call, ours", "import aiohttp")
+        loading(
+            "loaded for the first call, openai",
+            "import openai, aiohttp, openai.resources.chat.completions; openai.DefaultAioHttpClient()",
+        )
+        await clients(args.calls, args.at_once)
+    if args.only in ("", "prompts"):
+        await prompts(args.calls)
+    if args.only in ("", "ledger"):
+        await ledger(args.calls, args.at_once)
+    if args.only in ("", "log"):
+        await log(args.calls)
+    if args.only in ("", "requests"):
+        for sessions in (1, 5, 25):
+            await requests(sessions)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--calls", type=int, default=400, help="of each kind")
     parser.add_argument("--at-once", type=int, default=20)
+    parser.add_argument("--only", choices=["clients", "prompts", "ledger", "log", "requests"], default="")
     asyncio.run(run(parser.parse_args()))
 
 

@@ -10,30 +10,33 @@ import sqlalchemy as sa
 from marg_ray.store.log import now
 from marg_ray.store.protocol import CacheCount, CacheRow, ShardRow
 from marg_ray.store.schema import CACHE, KEYS, METRICS, SHARDS, add, put
+from marg_ray.store.statements import Statement
 
 _FRESH = (
     CACHE.c.space == sa.bindparam("of"),
     CACHE.c.key == sa.bindparam("asked"),
     CACHE.c.expires_at > sa.bindparam("now"),
 )
-_IS_THERE = sa.select(CACHE.c.hits).where(*_FRESH)
-_HIT = (
+_IS_THERE = Statement(sa.select(CACHE.c.hits).where(*_FRESH))
+_HIT = Statement(
     sa.update(CACHE)
     .where(*_FRESH)
     .values(hits=CACHE.c.hits + 1)
     .returning(CACHE.c.value, CACHE.c.stored_at, CACHE.c.hits)
 )
-_TIED = sa.select(KEYS.c.session_id, KEYS.c.body).where(
-    KEYS.c.owner == sa.bindparam("whose"), KEYS.c.key == sa.bindparam("asked")
+_TIED = Statement(
+    sa.select(KEYS.c.session_id, KEYS.c.body).where(
+        KEYS.c.owner == sa.bindparam("whose"), KEYS.c.key == sa.bindparam("asked")
+    )
 )
 
 
 def is_cached(db: sa.Connection, space: str, key: str) -> bool:
-    return db.execute(_IS_THERE, {"of": space, "asked": key, "now": time.time()}).first() is not None
+    return bool(_IS_THERE.all(db, {"of": space, "asked": key, "now": time.time()}))
 
 
 def hit(db: sa.Connection, space: str, key: str) -> CacheRow | None:
-    row = db.execute(_HIT, {"of": space, "asked": key, "now": time.time()}).first()
+    row = _HIT.first(db, {"of": space, "asked": key, "now": time.time()})
     if row is None:
         return None
     return CacheRow(value=row.value, stored_at=datetime.fromtimestamp(row.stored_at, UTC), hits=row.hits)
@@ -63,7 +66,7 @@ def counts(db: sa.Connection) -> list[CacheCount]:
 def claim_key(db: sa.Connection, owner: str, key: str, body: str, session_id: str) -> tuple[str, str]:
     if add(db, KEYS, {"owner": owner, "key": key, "body": body, "session_id": session_id}):
         return session_id, body
-    row = db.execute(_TIED, {"whose": owner, "asked": key}).one()
+    row = _TIED.all(db, {"whose": owner, "asked": key})[0]
     return row.session_id, row.body
 
 

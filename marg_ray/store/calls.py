@@ -13,15 +13,16 @@ from marg_ray.seams import CallKey
 from marg_ray.store.log import fence, limits_of, now, storable
 from marg_ray.store.protocol import Account, CallRow
 from marg_ray.store.schema import CALLS, SESSIONS, add
+from marg_ray.store.statements import Statement
 
 _FIELDS = tuple(Usage.model_fields)
 _ONE = sa.and_(CALLS.c.session_id == sa.bindparam("session"), CALLS.c.key == sa.bindparam("asked"))
-_SEEN = sa.select(CALLS).where(_ONE)
-_KNOWN = _SEEN.with_for_update()
-_CHANGE = sa.update(CALLS).where(_ONE)  # what is set comes with the parameters: a statement is compiled once
-_CHANGE_OPEN = _CHANGE.where(CALLS.c.status != "settled")
-_CHANGE_BEGUN = _CHANGE.where(CALLS.c.status == "begun")
-_OF_SESSION = (
+_SEEN = Statement(sa.select(CALLS).where(_ONE))
+_KNOWN = Statement(sa.select(CALLS).where(_ONE).with_for_update())
+_CHANGE = Statement(sa.update(CALLS).where(_ONE))  # what is set comes with the parameters
+_CHANGE_OPEN = Statement(sa.update(CALLS).where(_ONE, CALLS.c.status != "settled"))
+_CHANGE_BEGUN = Statement(sa.update(CALLS).where(_ONE, CALLS.c.status == "begun"))
+_OF_SESSION = Statement(
     sa.select(CALLS).where(CALLS.c.session_id == sa.bindparam("session")).order_by(CALLS.c.begun_at, CALLS.c.key)
 )
 _SUMS = [
@@ -29,7 +30,7 @@ _SUMS = [
     for kind in ("used", "lost")
     for name in _FIELDS
 ]
-_ACCOUNT = (
+_ACCOUNT = Statement(
     sa.select(SESSIONS.c.limits, *_SUMS)
     .select_from(SESSIONS.outerjoin(CALLS, CALLS.c.session_id == SESSIONS.c.id))
     .where(SESSIONS.c.id == sa.bindparam("session"))
@@ -59,7 +60,7 @@ class BeginCall:
         }
         if add(db, CALLS, {**fresh, **reserved}):
             return CallRow(call=self.call, status="begun", reserved=self.reserved)
-        stored = db.execute(_KNOWN, _place(self.call)).one()
+        stored = _KNOWN.all(db, _place(self.call))[0]
         known = _call_row(stored)
         the_same = stored.token == self.token or (self.call.attempt and stored.attempt == self.call.attempt)
         if known.status == "settled":
@@ -75,7 +76,7 @@ class BeginCall:
             begun=known.begun + died,
         )
         changes = {**_named(self.call), "status": "begun", "begun": again.begun, "token": self.token}
-        db.execute(_CHANGE, {**_place(self.call), **changes, **reserved, **_numbers("lost", again.lost)})
+        _CHANGE.changes(db, {**_place(self.call), **changes, **reserved, **_numbers("lost", again.lost)})
         return again
 
 
@@ -84,7 +85,7 @@ def _raised(db: sa.Connection, known: CallRow, reserved: Usage) -> CallRow:
     most = larger(known.reserved, reserved)
     if most == known.reserved:
         return known
-    db.execute(_CHANGE, {**_place(known.call), **_numbers("reserved", most)})
+    _CHANGE.changes(db, {**_place(known.call), **_numbers("reserved", most)})
     return known.model_copy(update={"reserved": most})
 
 
@@ -101,25 +102,25 @@ class SettleCall:
             fence(db, self.call.session_id, self.call.epoch, hold=True)
         done = {"status": "settled", "result": self.result, **_numbers("used", self.usage)}
         changes = {**_place(self.call), **done, **_numbers("reserved", Usage())}
-        if db.execute(_CHANGE_OPEN, changes).rowcount == 0:
+        if _CHANGE_OPEN.changes(db, changes) == 0:
             add(db, CALLS, {**_named(self.call), "begun": 1, "begun_at": now(), **done})
 
 
 def release_call(db: sa.Connection, call: CallKey) -> None:
-    db.execute(_CHANGE_BEGUN, {**_place(call), "status": "released", **_numbers("reserved", Usage())})
+    _CHANGE_BEGUN.changes(db, {**_place(call), "status": "released", **_numbers("reserved", Usage())})
 
 
 def call(db: sa.Connection, session_id: str, key: str) -> CallRow | None:
-    row = db.execute(_SEEN, {"session": session_id, "asked": key}).first()
+    row = _SEEN.first(db, {"session": session_id, "asked": key})
     return None if row is None else _call_row(row)
 
 
 def calls(db: sa.Connection, session_id: str) -> list[CallRow]:
-    return [_call_row(row) for row in db.execute(_OF_SESSION, {"session": session_id})]
+    return [_call_row(row) for row in _OF_SESSION.all(db, {"session": session_id})]
 
 
 def account(db: sa.Connection, session_id: str) -> Account | None:
-    row = db.execute(_ACCOUNT, {"session": session_id}).first()
+    row = _ACCOUNT.first(db, {"session": session_id})
     if row is None:
         return None
     return Account(limits=limits_of(row.limits), spent=_usage("used", row), lost=_usage("lost", row))
@@ -138,11 +139,11 @@ def _numbers(kind: str, usage: Usage) -> dict[str, int | float]:
     return {f"{kind}_{name}": getattr(usage, name) for name in _FIELDS}
 
 
-def _usage(kind: str, row: sa.Row[Any]) -> Usage:
-    return Usage(**{name: row._mapping[f"{kind}_{name}"] for name in _FIELDS})
+def _usage(kind: str, row: Any) -> Usage:
+    return Usage(**{name: getattr(row, f"{kind}_{name}") for name in _FIELDS})
 
 
-def _call_row(row: sa.Row[Any]) -> CallRow:
+def _call_row(row: Any) -> CallRow:
     call = CallKey(
         session_id=row.session_id,
         kind=row.kind,

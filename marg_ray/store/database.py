@@ -1,7 +1,7 @@
 """One database: connections, transactions, and what is tried again when a connection is lost.
 
 An operation is a function of a `sa.Connection`. On PostgreSQL it runs over asyncpg; on SQLite as a whole in one of a
-few threads, so that a transaction costs the event loop one hop and not one for each statement.
+few threads, together with those that wait at the same time: they share a transaction and a hop to the thread and back.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 
 from marg_ray.errors import StoreUnavailable, UsageError
+from marg_ray.store.threads import Job, Threads
 
 T = TypeVar("T")
 Operation = Callable[[sa.Connection], T]
 
 RETRY_S = 30.0
 BUSY_S = 10.0  # SQLite's own wait for another process's transaction
+MOST_WRITES, MOST_READS = 64, 16  # together
 _PASSING = ("08", "57P", "40001", "40P01", "53300")  # SQLSTATEs: connection, shutdown, serialization, deadlock, full
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -31,7 +32,11 @@ class Database(Protocol):
         """Run a function of one statement. Nothing it sees is locked."""
 
     async def write(self, operation: Operation[T]) -> T:
-        """Run a function in one transaction. It may run again when the connection was lost, even after a commit."""
+        """Run a function in one transaction, maybe with others' before and after it.
+
+        It may run again: when the connection was lost, even after a commit, and when another one has failed. So it
+        must change nothing but the database.
+        """
 
     async def close(self) -> None: ...
 
@@ -74,33 +79,49 @@ class SqliteDatabase:
         )
         sa.event.listen(self._engine, "connect", _prepare)
         sa.event.listen(self._engine, "begin", _begin)
-        self._writing = self._engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        writing = self._engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         # One thread writes: SQLite lets one transaction write, and its wait for a lock is not in turn.
-        self._writer = ThreadPoolExecutor(1, "store-write")
-        self._readers = ThreadPoolExecutor(2, "store-read")
+        self._writers = Threads("store-write", 1, MOST_WRITES, writing, _write)
+        self._readers = Threads("store-read", 2, MOST_READS, self._engine, _read)
 
     async def read(self, operation: Operation[T]) -> T:
-        def run() -> T:
-            with self._engine.connect() as db:
-                return operation(db)
-
-        return await retried(lambda: _in(self._readers, run), self._retry_s)
+        return await retried(lambda: self._readers.run(operation), self._retry_s)
 
     async def write(self, operation: Operation[T]) -> T:
-        def run() -> T:
-            with self._writing.begin() as db:
-                return operation(db)
-
-        return await retried(lambda: _in(self._writer, run), self._retry_s)
+        return await retried(lambda: self._writers.run(operation), self._retry_s)
 
     async def close(self) -> None:
-        for threads in (self._writer, self._readers):
-            await asyncio.to_thread(threads.shutdown)
+        for threads in (self._writers, self._readers):
+            await asyncio.to_thread(threads.close)
         self._engine.dispose()
 
 
-async def _in(threads: ThreadPoolExecutor, run: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(threads, run)
+def _write(db: sa.Connection, jobs: list[Job]) -> None:
+    """Run jobs in one transaction. Where one fails, each gets a transaction of its own, so that it fails alone."""
+    try:
+        with db.begin():
+            answers = [job.operation(db) for job in jobs]
+    except Exception as exc:
+        if len(jobs) == 1 or _passing(exc):
+            raise
+        for job in jobs:
+            try:
+                _write(db, [job])
+            except Exception as its_own:
+                job.error = its_own
+        return
+    for job, answer in zip(jobs, answers, strict=True):
+        job.answer = answer
+
+
+def _read(db: sa.Connection, jobs: list[Job]) -> None:
+    for job in jobs:
+        try:
+            job.answer = job.operation(db)
+        except Exception as exc:
+            job.error = exc
+        finally:
+            db.rollback()  # no statement begins a transaction here, but Core believes so
 
 
 def _prepare(connection: Any, _: object) -> None:

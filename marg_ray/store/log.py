@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 from pydantic import ValidationError
@@ -14,29 +15,34 @@ from marg_ray.messages import MESSAGES, Message, ReportReady, SessionStarted, So
 from marg_ray.records import Limits, SourceKind
 from marg_ray.store.protocol import LogEntry, SessionRow, SnapshotRow
 from marg_ray.store.schema import LOG, SESSIONS, SNAPSHOTS, add
+from marg_ray.store.statements import Statement
 
 logger = logging.getLogger(__name__)
 
 _ID = SESSIONS.c.id == sa.bindparam("session")
-_EPOCH = sa.select(SESSIONS.c.epoch).where(_ID)
-_EPOCH_HELD = _EPOCH.with_for_update(read=True)  # nobody takes the session over before this transaction ends
-_ADVANCE = (
+_EPOCH = Statement(sa.select(SESSIONS.c.epoch).where(_ID))
+# nobody takes the session over before this transaction ends
+_EPOCH_HELD = Statement(sa.select(SESSIONS.c.epoch).where(_ID).with_for_update(read=True))
+_ADVANCE = Statement(
     sa.update(SESSIONS)
     .where(_ID, SESSIONS.c.seq == sa.bindparam("expected"), SESSIONS.c.epoch == sa.bindparam("writer"))
     .values(seq=sa.bindparam("next"), updated_at=sa.bindparam("now"), status=sa.bindparam("word"))
 )
-_WHERE = sa.select(SESSIONS.c.seq, SESSIONS.c.epoch).where(_ID)
-_ENTRY = sa.select(LOG.c.at, LOG.c.epoch, LOG.c.body).where(
-    LOG.c.session_id == sa.bindparam("session"), LOG.c.seq == sa.bindparam("number")
+_WHERE = Statement(sa.select(SESSIONS.c.seq, SESSIONS.c.epoch).where(_ID))
+_ENTRY = Statement(
+    sa.select(LOG.c.at, LOG.c.epoch, LOG.c.body).where(
+        LOG.c.session_id == sa.bindparam("session"), LOG.c.seq == sa.bindparam("number")
+    )
 )
-_ENTRIES = (
+_NEW_ENTRY = Statement(sa.insert(LOG))
+_ENTRIES = Statement(
     sa.select(LOG.c.seq, LOG.c.at, LOG.c.epoch, LOG.c.body)
     .where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("after"))
     .order_by(LOG.c.seq)
 )
-_LIMITS = sa.select(SESSIONS.c.limits).where(_ID)
-_SET_LIMITS = sa.update(SESSIONS).where(_ID).values(limits=sa.bindparam("body"))
-_SET_ARTEFACT = sa.update(SESSIONS).where(_ID).values(artefact=sa.bindparam("name"))
+_LIMITS = Statement(sa.select(SESSIONS.c.limits).where(_ID))
+_SET_LIMITS = Statement(sa.update(SESSIONS).where(_ID).values(limits=sa.bindparam("body")))
+_SET_ARTEFACT = Statement(sa.update(SESSIONS).where(_ID).values(artefact=sa.bindparam("name")))
 _TAKE = (
     sa.update(SESSIONS)
     .where(_ID, SESSIONS.c.token.is_distinct_from(sa.bindparam("mine")))
@@ -49,11 +55,12 @@ _TAKE = (
     .returning(SESSIONS.c.epoch)
 )
 _TAKE_IN_EPOCH = _TAKE.where(SESSIONS.c.epoch == sa.bindparam("expected"))
-_BEYOND = sa.delete(LOG).where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("last"))
-_SET_SEQ = sa.update(SESSIONS).where(_ID).values(seq=sa.bindparam("last"))
-_TAKEN = sa.select(SESSIONS.c.epoch, SESSIONS.c.token).where(_ID)
+_BEYOND = Statement(sa.delete(LOG).where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("last")))
+_SET_SEQ = Statement(sa.update(SESSIONS).where(_ID).values(seq=sa.bindparam("last")))
+_TAKEN = Statement(sa.select(SESSIONS.c.epoch, SESSIONS.c.token).where(_ID))
 _COLUMNS = [c for c in SESSIONS.c if c.name != "token"]
-_SNAPSHOTS = (
+_SESSION = Statement(sa.select(*_COLUMNS).where(_ID))
+_SNAPSHOTS = Statement(
     sa.select(SNAPSHOTS.c.source_id, SNAPSHOTS.c.location, SNAPSHOTS.c.kind, SNAPSHOTS.c.title)
     .where(SNAPSHOTS.c.session_id == sa.bindparam("session"))
     .order_by(SNAPSHOTS.c.seq, SNAPSHOTS.c.source_id)
@@ -95,7 +102,7 @@ class TakeOver:
         if epoch is not None:
             _drop_damaged(db, self.session_id)
             return int(epoch)
-        row = db.execute(_TAKEN, {"session": self.session_id}).first()
+        row = _TAKEN.first(db, {"session": self.session_id})
         if row is None:
             raise SessionNotFound(self.session_id)
         if row.token == self.token:
@@ -117,10 +124,10 @@ class Append:
     def __call__(self, db: sa.Connection) -> LogEntry:
         at, seq = now(), self.expected_seq + 1
         place = {"session": self.session_id, "expected": self.expected_seq, "writer": self.epoch}
-        if db.execute(_ADVANCE, {**place, "next": seq, "now": at, "word": self.status}).rowcount != 1:
+        if _ADVANCE.changes(db, {**place, "next": seq, "now": at, "word": self.status}) != 1:
             return self._there_already(db)
         row = {"session_id": self.session_id, "seq": seq, "at": at, "epoch": self.epoch, "body": self.body}
-        db.execute(sa.insert(LOG), row)
+        _NEW_ENTRY.changes(db, row)
         self._note(db, seq)
         return LogEntry(seq=seq, epoch=self.epoch, at=datetime.fromisoformat(at), message=self.message)
 
@@ -130,10 +137,10 @@ class Append:
             case SessionStarted(request=request):
                 self._set_limits(db, request.limits)
             case Steered(action="raise", limits=Limits() as limits):
-                known = limits_of(db.execute(_LIMITS, {"session": self.session_id}).scalar_one())
+                known = limits_of(_LIMITS.all(db, {"session": self.session_id})[0].limits)
                 self._set_limits(db, known.raised(limits))
             case ReportReady(artefact=artefact):
-                db.execute(_SET_ARTEFACT, {"session": self.session_id, "name": artefact})
+                _SET_ARTEFACT.changes(db, {"session": self.session_id, "name": artefact})
             case SourceRead(source=source) if source is not None:
                 fields = {"source_id": source.id, "kind": str(source.kind)}
                 fields |= {"location": storable(source.location), "title": storable(source.title)}
@@ -142,17 +149,17 @@ class Append:
                 pass
 
     def _set_limits(self, db: sa.Connection, limits: Limits) -> None:
-        db.execute(_SET_LIMITS, {"session": self.session_id, "body": limits.model_dump_json(exclude_none=True)})
+        _SET_LIMITS.changes(db, {"session": self.session_id, "body": limits.model_dump_json(exclude_none=True)})
 
     def _there_already(self, db: sa.Connection) -> LogEntry:
         """The entry, where this very append was done before and only its answer was lost."""
-        row = db.execute(_WHERE, {"session": self.session_id}).first()
+        row = _WHERE.first(db, {"session": self.session_id})
         if row is None:
             raise SessionNotFound(self.session_id)
         if row.epoch != self.epoch:
             raise StaleEpoch(self.session_id, self.epoch, row.epoch)
         if row.seq == self.expected_seq + 1:
-            found = db.execute(_ENTRY, {"session": self.session_id, "number": row.seq}).first()
+            found = _ENTRY.first(db, {"session": self.session_id, "number": row.seq})
             if found is not None and (found.epoch, found.body) == (self.epoch, self.body):
                 return LogEntry(
                     seq=row.seq, epoch=self.epoch, at=datetime.fromisoformat(found.at), message=self.message
@@ -163,7 +170,7 @@ class Append:
 def read(db: sa.Connection, session_id: str, after: int) -> list[LogEntry]:
     """The entries, up to the first that is damaged; whoever takes the session over drops the rest."""
     entries = []
-    for row in db.execute(_ENTRIES, {"session": session_id, "after": after}):
+    for row in _ENTRIES.all(db, {"session": session_id, "after": after}):
         try:
             message = MESSAGES.validate_json(row.body)
         except ValidationError:
@@ -177,8 +184,8 @@ def read(db: sa.Connection, session_id: str, after: int) -> list[LogEntry]:
 def _drop_damaged(db: sa.Connection, session_id: str) -> None:
     """End a log before its first damaged entry. What was lost is due again; its calls are settled."""
     good = len(read(db, session_id, after=0))
-    if db.execute(_BEYOND, {"session": session_id, "last": good}).rowcount:
-        db.execute(_SET_SEQ, {"session": session_id, "last": good})
+    if _BEYOND.changes(db, {"session": session_id, "last": good}):
+        _SET_SEQ.changes(db, {"session": session_id, "last": good})
 
 
 def fence(db: sa.Connection, session_id: str, epoch: int, *, hold: bool = False) -> bool:
@@ -187,14 +194,14 @@ def fence(db: sa.Connection, session_id: str, epoch: int, *, hold: bool = False)
     Raises:
         StaleEpoch: it is not.
     """
-    found = db.execute(_EPOCH_HELD if hold else _EPOCH, {"session": session_id}).scalar_one_or_none()
-    if found is not None and found != epoch:
-        raise StaleEpoch(session_id, epoch, found)
+    found = (_EPOCH_HELD if hold else _EPOCH).first(db, {"session": session_id})
+    if found is not None and found.epoch != epoch:
+        raise StaleEpoch(session_id, epoch, found.epoch)
     return found is not None
 
 
 def session(db: sa.Connection, session_id: str) -> SessionRow | None:
-    row = db.execute(sa.select(*_COLUMNS).where(_ID), {"session": session_id}).first()
+    row = _SESSION.first(db, {"session": session_id})
     return None if row is None else _session_row(row)
 
 
@@ -210,7 +217,7 @@ def sessions(
 
 
 def snapshots(db: sa.Connection, session_id: str) -> list[SnapshotRow]:
-    rows = db.execute(_SNAPSHOTS, {"session": session_id})
+    rows = _SNAPSHOTS.all(db, {"session": session_id})
     return [
         SnapshotRow(source_id=r.source_id, location=r.location, kind=SourceKind(r.kind), title=r.title) for r in rows
     ]
@@ -220,8 +227,8 @@ def limits_of(body: str) -> Limits:
     return Limits() if body == "{}" else Limits.model_validate_json(body)
 
 
-def _session_row(row: sa.Row[tuple[object, ...]]) -> SessionRow:
-    fields = dict(row._mapping)
+def _session_row(row: Any) -> SessionRow:
+    fields = row._asdict()
     for name in ("created_at", "updated_at"):
         fields[name] = datetime.fromisoformat(fields[name])
     return SessionRow(**fields | {"limits": limits_of(fields["limits"])})

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from marg_ray.records import Usage
+from marg_ray.store.statements import Statement
 
 HEAD = "0002"  # the newest migration; a database made from METADATA is stamped with it
 
@@ -119,36 +120,36 @@ CACHE = sa.Table(
     sa.Column("hits", sa.Integer, nullable=False),
 )
 
-_NEW_ROW = {
-    dialect: {
-        table: insert(table).on_conflict_do_nothing()
-        for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS)  # built once: a statement costs more to build than to run
-    }
-    for dialect, insert in (("sqlite", sqlite.insert), ("postgresql", postgresql.insert))
-}
+
+def _new(table: sa.Table) -> Statement:
+    return Statement(postgresql.insert(table).on_conflict_do_nothing(), sqlite.insert(table).on_conflict_do_nothing())
+
+
+_NEW_ROW = {table: _new(table) for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS)}
 
 
 def add(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> bool:
     """Insert a row unless its key is there; says whether it was inserted. Of several at once one inserts."""
-    return db.execute(_NEW_ROW[db.dialect.name][table], row).rowcount == 1
+    return _NEW_ROW[table].changes(db, row) == 1
 
 
-_PUT_COLUMNS = ((METRICS, ("body",)), (SHARDS, ("beat_at",)), (CACHE, ("value", "stored_at", "expires_at")))
-
-
-def _putting(insert: type[sqlite.Insert] | type[postgresql.Insert]) -> dict[sa.Table, sa.Insert]:
-    statements: dict[sa.Table, sa.Insert] = {}
-    for table, changed in _PUT_COLUMNS:
+def _putting(table: sa.Table, *changed: str) -> Statement:
+    def on(insert: type[sqlite.Insert] | type[postgresql.Insert]) -> sa.Insert:
         new = insert(table)
-        statements[table] = new.on_conflict_do_update(
+        return new.on_conflict_do_update(
             index_elements=list(table.primary_key), set_={name: new.excluded[name] for name in changed}
         )
-    return statements
+
+    return Statement(on(postgresql.Insert), on(sqlite.Insert))
 
 
-_PUT = {"sqlite": _putting(sqlite.Insert), "postgresql": _putting(postgresql.Insert)}
+_PUT = {
+    METRICS: _putting(METRICS, "body"),
+    SHARDS: _putting(SHARDS, "beat_at"),
+    CACHE: _putting(CACHE, "value", "stored_at", "expires_at"),
+}
 
 
 def put(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> None:
     """Insert a row, or change the one that has its key."""
-    db.execute(_PUT[db.dialect.name][table], row)
+    _PUT[table].changes(db, row)
