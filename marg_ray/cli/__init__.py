@@ -6,6 +6,8 @@ import sys
 
 import typer
 
+from marg_ray.cli.batch import EPILOG as BATCH_EPILOG
+from marg_ray.cli.batch import WithAddress, batch
 from marg_ray.cli.cache import cache
 from marg_ray.cli.decide import decide
 from marg_ray.cli.doctor import doctor
@@ -35,6 +37,7 @@ app = typer.Typer(
 )
 for command in (research, show, runs, decide, steer, pause, resume, cancel, cache, doctor):
     app.command(cls=Grouped, epilog=EPILOG if command in (research, resume) else None)(command)
+app.command(cls=WithAddress, epilog=BATCH_EPILOG)(batch)
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ def connect(address: str, namespace: str) -> None:
     _silence_raylet()
     options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": logging.ERROR}
     if address:
-        _look_for(address)
+        look_for(address)
         _use_token_at_hand()
         options["address"] = address
     else:
@@ -53,7 +53,7 @@ def address_here() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-def _look_for(address: str) -> None:
+def look_for(address: str) -> None:
     """See at once whether anything listens there: Ray itself tries for more than a minute."""
     host, _, port = address.rpartition("://")[2].partition(":")
     if port.isdigit():
