@@ -127,8 +127,8 @@ async def paid(
 ) -> Paid:
     """Make a call through the ledger: reuse its stored result, or make it and settle it.
 
-    Where it fails, `spent` of the error (a `Usage`) is counted, so that a call that is tried in vain costs too.
-    A call without an attempt gets one.
+    Where it fails, `spent` of the error (a `Usage`) is counted, so that a call that is tried in vain costs too; `told`
+    of the error (JSON text) says on what, where there is more to say. A call without an attempt gets one.
     """
     call = call if call.attempt else call.anew()
     try:
@@ -141,15 +141,15 @@ async def paid(
     try:
         result, usage = await make()
     except BaseException as exc:
-        await asyncio.shield(_give_back(ledger, call, getattr(exc, "spent", None)))
+        await asyncio.shield(_give_back(ledger, call, getattr(exc, "spent", None), getattr(exc, "told", "")))
         raise
     await asyncio.shield(ledger.end(call, result, usage))  # it is paid: whoever is cancelled now, the result stays
     return Paid(result, usage)
 
 
-async def _give_back(ledger: Ledger, call: CallKey, spent: Usage | None) -> None:
+async def _give_back(ledger: Ledger, call: CallKey, spent: Usage | None, told: str) -> None:
     """Enter what a failed call cost under a key of its own, so that the call itself may be asked again."""
     if spent is not None and spent != Usage():
         once = CallKey.of(call.session_id, call.kind, call.role, call.key, call.attempt, "failed", task_id=call.task_id)
-        await ledger.end(once, "", spent)  # before the room comes back, else another call would take it
+        await ledger.end(once, told, spent)  # before the room comes back, else another call would take it
     await ledger.failed(call)

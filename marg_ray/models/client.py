@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -45,6 +45,16 @@ class Call:
     on_delta: Callable[[str], Awaitable[None]] | None = None
 
 
+class Try(Record):
+    """One model's try at a task, where a tier decides who tries."""
+
+    tier: Literal["fast", "strong", "own"]  # own: its role's model
+    model: str
+    usage: Usage
+    raised: bool = False  # made because what was there before failed its check
+    fault: str = ""  # why the answer is not good; empty where it passed
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reply(Generic[OutT]):
     """A model's answer, checked against the task's output type."""
@@ -54,6 +64,7 @@ class Reply(Generic[OutT]):
     model: str = ""
     notes: tuple[Note, ...] = ()  # e.g. evidence that did not fit, an answer cut by the output limit
     left_out: tuple[int, ...] = ()  # EvidenceCard.number of the cards that no prompt contained
+    tries: tuple[Try, ...] = ()  # in order; none where there are no tiers
 
 
 class ModelClient(Protocol):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from marg_ray.errors import ModelError, ModelUnavailable
-from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply
+from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply, Try
 from marg_ray.models.estimates import (
     Allowance,
     Calibration,
@@ -98,6 +98,7 @@ def dump(reply: Reply[Any]) -> str:
             "model": reply.model,
             "notes": [note.model_dump() for note in reply.notes],
             "left_out": list(reply.left_out),
+            "tries": [made.model_dump() for made in reply.tries],
         },
         ensure_ascii=False,
     )
@@ -112,6 +113,7 @@ def load(task: ModelTask[OutT], text: str) -> Reply[OutT]:
         model=stored["model"],
         notes=tuple(Note.model_validate(note) for note in stored["notes"]),
         left_out=tuple(stored.get("left_out", ())),
+        tries=tuple(Try.model_validate(made) for made in stored.get("tries", ())),
     )
 
 
