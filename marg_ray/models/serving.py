@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from marg_ray.errors import UsageError
@@ -71,8 +71,17 @@ def name_of(tier: TierServing) -> str:
     """The name under which a model is asked for: of a folder or bucket its last part."""
     if tier.name:
         return tier.name
-    local = tier.model.startswith(("/", ".", "~")) or "://" in tier.model
-    return PurePath(tier.model.rstrip("/")).name if local else tier.model
+    placed = _is_folder(tier.model) or "://" in tier.model
+    return PurePath(tier.model.rstrip("/")).name if placed else tier.model
+
+
+def _is_folder(model: str) -> bool:
+    return model.startswith(("/", ".", "~"))
+
+
+def _source(model: str) -> str:
+    """Where the weights are: of a folder the whole path, since replicas work in a folder of their own."""
+    return str(Path(model).expanduser().resolve()) if _is_folder(model) else model
 
 
 def gpus(tier: TierServing) -> int:
@@ -102,7 +111,7 @@ def _lack(tier: TierServing, serving: ServingSettings, nodes: Sequence[Node], ta
 
 def _config(tier: TierServing, serving: ServingSettings) -> dict[str, Any]:
     config: dict[str, Any] = {
-        "model_loading_config": {"model_id": name_of(tier), "model_source": tier.model},
+        "model_loading_config": {"model_id": name_of(tier), "model_source": _source(tier.model)},
         "engine_kwargs": {**_engine(tier, serving), **tier.engine},
         "deployment_config": _deployment(tier),
         "runtime_env": {"env_vars": {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}},

@@ -114,6 +114,14 @@ def test_a_model_is_named_after_its_weights(model: str, name: str) -> None:
     assert name_of(TierServing(model=model, name="mine")) == "mine"
 
 
+def test_a_folder_is_found_from_wherever_a_replica_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    planned = plan(serving(fast={"model": "./smol"}), [L4, H100])
+    loading = by_name(planned)["smol"]["model_loading_config"]
+    assert loading == {"model_id": "smol", "model_source": str(tmp_path / "smol")}
+    assert by_name(planned)[STRONG]["model_loading_config"]["model_source"] == STRONG
+
+
 def test_calls_are_routed_by_their_beginning_where_there_is_a_choice_of_replicas() -> None:
     def router(**fields: Any) -> Any:
         return plan(serving(fast=fields), [L4, H100]).configs[0]["deployment_config"].get("request_router_config")
