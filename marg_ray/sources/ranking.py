@@ -110,7 +110,7 @@ def _triples(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _same(a: frozenset[tuple[str, ...]], b: frozenset[tuple[str, ...]]) -> bool:
-    small, large = sorted((len(a), len(b)))
+    small, large = (len(a), len(b)) if len(a) < len(b) else (len(b), len(a))
     return small >= _LEAST_TRIPLES and small >= 0.5 * large and len(a & b) >= SAME * small
 
 

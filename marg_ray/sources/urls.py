@@ -18,6 +18,12 @@ _TRACKING = re.compile(
     r"|twclid|ttclid|li_fat_id|mkt_tok|oly_(anon|enc)_id|vero_id|wickedid|s_cid|ref_src|ref_url|spm|scm|cmpid",
     re.IGNORECASE,
 )
+# Most addresses: nothing in them is to be encoded, told apart or refused.
+_PLAIN = re.compile(
+    r"(https?)://((?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,3}[a-z]{2,20})"
+    r"(/[\w/%:@!$&'()*+,;=~.-]*)?(?:\?([\w/%:@!$&'()*+,;=~.?\[\]-]*))?",
+    re.ASCII,
+)
 _WIKIS = ("wikipedia.org", "wiktionary.org", "wikibooks.org", "wikiquote.org", "wikisource.org", "wikivoyage.org")
 _LONGEST_URL = 8_000
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
@@ -53,6 +59,13 @@ def split_web(url: str) -> WebAddress:
     url = url.strip()
     if len(url) > _LONGEST_URL:
         raise ValueError(f"it has more than {_LONGEST_URL} characters")
+    if (plain := _PLAIN.fullmatch(url)) is not None:
+        scheme, host, path, query = plain.groups(default="")
+        return WebAddress(scheme, host, _DEFAULT_PORTS[scheme], path or "/", query, "")
+    return _read(url)
+
+
+def _read(url: str) -> WebAddress:
     before_query = re.split(r"[?#]", url, maxsplit=1)[0]
     if _FORBIDDEN.search(before_query.rstrip()) and not _only_path_spaces(before_query):
         raise ValueError("it holds a space, a control character or a backslash")
@@ -195,6 +208,7 @@ def _part(label: str) -> int:
         raise ValueError("its host is a malformed IPv4 address") from None
 
 
+@lru_cache(maxsize=2048)
 def _main_host(host: str) -> str:
     for wiki in _WIKIS:
         if host.endswith(f".m.{wiki}"):
@@ -208,7 +222,9 @@ def _main_host(host: str) -> str:
 
 
 def _normal_path(path: str) -> str:
-    decoded = re.sub(r"%([0-9A-Fa-f]{2})", _unreserved, path)
+    decoded = re.sub(r"%([0-9A-Fa-f]{2})", _unreserved, path) if "%" in path else path
+    if "/." not in decoded:
+        return decoded.rstrip("/")
     out: list[str] = []
     for step in decoded.split("/"):
         if step == "..":

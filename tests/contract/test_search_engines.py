@@ -162,3 +162,66 @@ async def test_many_at_once_do_not_mix(kind: Kind, ask: Any) -> None:
         replies = await asyncio.gather(*(engine.search(w, 10) for w in words))
         titles = [normalise(r.entries, "").hits[0].title for r in replies]
     assert titles == words
+
+
+async def test_searxng_is_asked_past_proxies_on_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with serve(Searxng().page(PAGES)) as server:
+        engine = SearxngEngine(server.url)
+        for _ in range(3):
+            assert (await engine.search("tidal power", 10)).entries
+        await engine.close()
+    assert (len(server.seen), server.connections) == (3, 1)
+    assert "python" not in server.seen[0].headers["user-agent"].lower()  # instances block libraries by name
+
+
+async def test_searxng_may_redirect() -> None:
+    async def moved(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        there = seen.target.startswith("/there")
+        await (Searxng().page(PAGES) if there else reply(302, "", Location=f"/there{seen.target}"))(seen, writer)
+
+    async with serve(moved) as server:
+        engine = SearxngEngine(server.url)
+        assert len((await engine.search("tidal power", 10)).entries) == len(PAGES)
+        await engine.close()
+
+
+async def test_searxng_that_never_answers_is_given_up() -> None:
+    never = asyncio.Event()
+
+    async def silent(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await never.wait()
+
+    async with serve(silent) as server:
+        engine = SearxngEngine(server.url, timeout_s=0.05)
+        with pytest.raises(EngineFailed, match="in time") as caught:
+            await engine.search("tidal power", 10)
+        assert caught.value.again_after == 0.0
+        await engine.close()
+        never.set()
+
+
+async def test_a_reply_of_searxng_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marg_ray.sources.web.searxng._LONGEST_REPLY", 1000)
+    async with serve(reply(200, "[" * 5000)) as server:
+        engine = SearxngEngine(server.url)
+        with pytest.raises(EngineFailed, match="no end"):
+            await engine.search("tidal power", 10)
+        await engine.close()
+
+
+def test_searxng_can_be_asked_from_one_loop_after_another() -> None:
+    engine = SearxngEngine("http://127.0.0.1:1")
+
+    async def ask() -> int:
+        async with serve(Searxng().page(PAGES)) as server:
+            engine._url = f"{server.url}/search"
+            return len((await engine.search("tidal power", 10)).entries)
+
+    async def last() -> int:
+        found = await ask()
+        await engine.close()
+        return found
+
+    assert (asyncio.run(ask()), asyncio.run(last())) == (len(PAGES), len(PAGES))

@@ -73,3 +73,8 @@ def test_words_fold_accents_numbers_and_scripts() -> None:
 
 def test_content_terms_are_stems_without_stop_words() -> None:
     assert content_terms("The runners were running to the stations") == ["runner", "run", "station"]
+
+
+@given(st.text(alphabet="aZs'’1,. “–—_-/\n", max_size=30))
+def test_a_latin_text_has_the_same_words_beside_another_script(text: str) -> None:
+    assert words(f"{text} 中文") == [*words(text), "中文"]

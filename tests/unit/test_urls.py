@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marg_ray.sources.urls import ascii_host, host_of, is_web_url, normalise_url, safe_href, split_web, web_url
+from marg_ray.sources.urls import (
+    _PLAIN,
+    _read,
+    ascii_host,
+    host_of,
+    is_web_url,
+    normalise_url,
+    safe_href,
+    split_web,
+    web_url,
+)
 from tests.shared import case_file, needs_shared
 
 
@@ -110,3 +120,8 @@ def test_case_addresses_of_results() -> None:
         f"https://{n}.test/{c}"
         for n, c in zip(["one", "two", "three", "four", "five", "six", "seven"], "abcdefg", strict=True)
     ]
+
+
+@given(st.from_regex(_PLAIN, fullmatch=True))
+def test_the_short_way_reads_an_address_as_the_long_one_does(url: str) -> None:
+    assert split_web(url) == _read(url)

@@ -42,14 +42,15 @@ def hits(
     `relevance` is how well the best passage of all fits the query (.75 cosine, .25 coverage), scaled by the scores.
     """
     order = [int(i) for i in ranking.order[:POOL]]
-    best = max(float(ranking.scores[i]) for i in order)
+    scores = dict(zip(order, ranking.scores[order].tolist(), strict=True))
+    best = max(scores.values())
     worth = max(0.0, min(1.0, 0.75 * verdict.cosine + 0.25 * verdict.coverage))
     groups: dict[str, list[int]] = {}
     seen: set[int] = set()  # a passage that stands in two places is shown in the better one
     for i in order:
-        if ranking.scores[i] >= FLOOR * best and index.wording(i) not in seen:
+        if scores[i] >= FLOOR * best and (wording := index.wording(i)) not in seen:
             groups.setdefault(index.source_ids[i], []).append(i)
-            seen.add(index.wording(i))
+            seen.add(wording)
     found: list[Hit] = []
     ceiling = 1.0
     for source_id, passages in groups.items():
@@ -57,8 +58,8 @@ def hits(
         if entry is None or len(found) == limit:
             continue
         snippet = shorten(index.texts[passages[0]])
-        passages = sorted(passages, key=lambda i: -float(ranking.scores[i]))[:SPANS]
-        share = [float(ranking.scores[i]) / best if best > 0 else 0.0 for i in passages]
+        passages = sorted(passages, key=lambda i: -scores[i])[:SPANS]
+        share = [scores[i] / best if best > 0 else 0.0 for i in passages]
         ceiling = min(ceiling, max(share))  # the first hop's best stay in front, whatever the second says
         found.append(
             Hit(

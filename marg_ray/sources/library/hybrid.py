@@ -131,7 +131,9 @@ def _second_hop(index: Index, first: Ranking, residuals: list[tuple[int, str, Ve
     scores = scores + LINKS * _links(index, base, scores, [int(i) for i in first.order[:SEEDS]])
     order = best_first(scores)
     front = first.order[:KEPT_FIRST]
-    order = np.concatenate([front, order[~np.isin(order, front)]])
+    others = np.ones(len(index), np.bool_)
+    others[front] = False
+    order = np.concatenate([front, order[others[order]]])
     return Ranking(order, scores, base, first.cosines, first.bm25)
 
 

@@ -98,8 +98,8 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
 
 
 def _alike(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    fewer, more = sorted((len(one), len(other)))
-    if fewer < _FEWEST_SHINGLES or fewer < _NEARLY_ALL * more:
+    a, b = len(one), len(other)
+    if a < _FEWEST_SHINGLES or a < _NEARLY_ALL * b or b < _NEARLY_ALL * a:
         return False
     shared = len(one & other)
-    return shared >= _NEARLY_ALL * (len(one) + len(other) - shared)
+    return shared >= _NEARLY_ALL * (a + b - shared)

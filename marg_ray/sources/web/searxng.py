@@ -69,7 +69,7 @@ class SearxngEngine:
                 await session.close()
 
     async def _open(self) -> aiohttp.ClientSession:
-        """The connections, for the loop that runs. What they need is imported off it: that takes a fifth of a second."""
+        """The connections, for the loop that runs. Their library is imported off it: that takes a fifth of a second."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             await self.close()
