@@ -23,6 +23,18 @@ from pydantic_settings import (
 from marg_ray.errors import UsageError
 from marg_ray.records import Role
 
+TierPolicy = Literal["fast", "checked", "strong"]
+TaskName = Literal[
+    "all",
+    "make_plan",
+    "rewrite_query",
+    "extract_claims",
+    "draft_section",
+    "summarise_report",
+    "analyse_evidence",
+    "review_report",
+]
+
 
 class _Area(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,6 +61,13 @@ class ModelSettings(_Area):
     ] = {}
     keys: Annotated[
         dict[str, SecretStr], Field(description="keys of single providers or roles, e.g. {groq: ..., critic: ...}")
+    ] = {}
+    tiers: Annotated[
+        dict[TaskName, TierPolicy],
+        Field(
+            description="who tries a task, by its name or for all: fast, strong, or checked (fast, then strong where "
+            "that failed); by itself checked for the fast tier's tasks, strong for the others"
+        ),
     ] = {}
     temperatures: Annotated[dict[Role, float], Field(description="of single roles, e.g. {synthesizer: 0.6}")] = {}
     fallback: Annotated[
