@@ -168,7 +168,7 @@ def build_model(
 
     fast, strong = backed(choice.spec_fast), backed(choice.spec_strong)
     roles = {role: backed(spec) for role, spec in settings.models.roles.items()}
-    return fast if fast is strong and not roles else TieredModel(fast, strong, roles)
+    return fast if fast is strong and not roles else TieredModel(fast, strong, roles, settings.models.tiers)
 
 
 def _check_offline(choice: Choice, settings: Settings, env: Mapping[str, str], offline: bool) -> None:
