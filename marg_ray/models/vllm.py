@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import json
 import logging
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from marg_ray.errors import RuntimeUnavailable, UsageError
+from marg_ray.errors import ModelUnavailable, UsageError
 from marg_ray.models.serving import Node, Plan, plan
 from marg_ray.settings import ServingSettings, Settings, load
 
@@ -69,7 +72,7 @@ def start(settings: Settings) -> Served:
 
     Raises:
         UsageError: the fast model does not fit, or vLLM is not installed.
-        RuntimeUnavailable: a model did not start, or Serve listens elsewhere already.
+        ModelUnavailable: a model did not start, or Serve was started before and listens elsewhere.
     """
     from ray import serve
 
@@ -81,7 +84,8 @@ def start(settings: Settings) -> Served:
     try:
         serve.run(built, name=APP, route_prefix=serving.route)
     except RuntimeError as exc:  # of a deployment that failed, with the end of its log
-        raise RuntimeUnavailable("", f"the models did not start: {' '.join(str(exc).split())[-600:]}") from None
+        raise ModelUnavailable(f"vLLM ({base_url})", f"it did not start: {' '.join(str(exc).split())[-600:]}") from None
+    _look_for(planned, base_url)
     served = Served(
         base_url=base_url, fast=planned.fast, strong=planned.strong, window=planned.window, notes=planned.notes
     )
@@ -135,6 +139,17 @@ def _with(serving: ServingSettings, args: Mapping[str, Any]) -> ServingSettings:
 def _merged(base: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     both = {k: _merged(base[k], v) for k, v in more.items() if isinstance(v, Mapping) and isinstance(base.get(k), dict)}
     return {**base, **more, **both}
+
+
+def _look_for(planned: Plan, base_url: str) -> None:
+    """See that the models answer where they are said to: a Serve that ran before keeps the address that it had."""
+    told: set[str] = set()
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # a proxy leads out, not to our own cluster
+    with contextlib.suppress(OSError, ValueError), direct.open(f"{base_url}/models", timeout=30) as reply:
+        told = {model["id"] for model in json.load(reply)["data"]}
+    if not {planned.fast, planned.strong} <= told:
+        reason = "it does not answer there: a Serve that ran before keeps its own host and port"
+        raise ModelUnavailable(f"vLLM ({base_url})", reason)
 
 
 def _reached_at(serving: ServingSettings) -> str:
