@@ -26,6 +26,7 @@ from typing import Any
 from aiohttp import web
 
 from marg_ray.grounding.snapshots import Document
+from marg_ray.models.canned import picks
 from marg_ray.models.client import ModelTask
 from marg_ray.models.prompting import estimate_tokens
 from marg_ray.models.tasks import (
@@ -279,6 +280,10 @@ def answer(body: Body) -> str:
     if task is None:
         return "This server simulates a language model and knows only the prompts of MARG-Ray."
     output = canned_answer(task)
+    if isinstance(task, ExtractClaims) and any(map(_LINE.search, (p.text for p in task.passages))):
+        lines = [[(int(n), text) for n, text in _LINE.findall(p.text)] for p in task.passages]
+        chosen = picks(task, lines)  # sentences by number, not copied
+        return chosen.model_dump_json(exclude={"claims": {"__all__": {"quote"}}})
     return output.markdown if isinstance(output, FreeText) else output.model_dump_json()
 
 
@@ -346,6 +351,7 @@ def _extract(user: str, question: str, title: str) -> ExtractClaims:
     )
 
 
+_LINE = re.compile(r"^(\d+)\| (.+)$", re.MULTILINE)  # a numbered sentence
 _CARD = re.compile(
     r'^<source title="(?P<title>[^"]*)"[^\n]*>$'
     r'|^<card n="(?P<n>\d+)"(?: source="(?P<own>[^"]*)")?[^\n]*>\n(?P<quote>.*?)\n</card>$',

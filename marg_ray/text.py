@@ -62,7 +62,7 @@ def clean_text(s: str) -> str:
 
 def one_line(s: str) -> str:
     """`clean_text` with every run of white space made one space, none at the ends."""
-    return _WHITE.sub(" ", clean_text(s)).strip()
+    return " ".join(clean_text(s).split())
 
 
 def _keep_joiner(m: re.Match[str]) -> str:

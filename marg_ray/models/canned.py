@@ -6,7 +6,7 @@ No language model and no embedding: whole sentences of the input, word for word,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from marg_ray.models.tasks import (
     AnalyseEvidence,
@@ -19,6 +19,8 @@ from marg_ray.models.tasks import (
     FreeText,
     IssueIdea,
     MakePlan,
+    Pick,
+    Picks,
     PlanIdea,
     QueryIdea,
     ReviewIdea,
@@ -81,12 +83,28 @@ def rewritten(task: RewriteQuery) -> QueryIdea:
 
 def claims(task: ExtractClaims) -> ClaimIdeas:
     """The passages' sentences that share most words with the question and the section's title; else the first ones."""
-    wanted = set(keywords(f"{task.question} {task.section_title}", 30).lower().split())
     columns = [[s for s in sentences(p.text) if len(s) > 20] for p in task.passages]
     deepest = max((len(c) for c in columns), default=0)
     quotes = dict.fromkeys(c[row] for row in range(deepest) for c in columns if row < len(c))
-    ranked = sorted(quotes, key=lambda s: -len(wanted & set(re.findall(r"[\w'-]+", s.lower()))))
-    return ClaimIdeas(claims=[ClaimIdea(claim=q, quote=q) for q in ranked[: min(task.max_claims, 20)]])
+    ranked = _best(quotes, task)[: min(task.max_claims, 20)]
+    return ClaimIdeas(claims=[ClaimIdea(claim=q, quote=q) for q in ranked])
+
+
+def picks(task: ExtractClaims, passages: Sequence[Sequence[tuple[int, str]]]) -> Picks:
+    """The same from the numbered sentences of passages, as a language model is shown them."""
+    columns = [[line for line in passage if len(line[1]) > 20] for passage in passages]
+    deepest = max((len(c) for c in columns), default=0)
+    numbers: dict[str, int] = {}
+    for row in range(deepest):
+        for number, text in (c[row] for c in columns if row < len(c)):
+            numbers.setdefault(text, number)
+    ranked = _best(numbers, task)[: min(task.max_claims, 20)]
+    return Picks(claims=[Pick(claim=text, sentences=[numbers[text]]) for text in ranked])
+
+
+def _best(texts: Iterable[str], task: ExtractClaims) -> list[str]:
+    wanted = set(keywords(f"{task.question} {task.section_title}", 30).lower().split())
+    return sorted(texts, key=lambda s: -len(wanted & set(re.findall(r"[\w'-]+", s.lower()))))
 
 
 def section(task: DraftSection) -> FreeText:

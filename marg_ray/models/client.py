@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -23,14 +23,25 @@ class ModelTask(Record, Generic[OutT]):
     """Something a model is asked to do. Subclasses add the input fields that their prompt template shows.
 
     `template` names `prompts/<template>.md.j2`; `output` is the type of the answer. A task whose output is
-    `FreeText` is answered in Markdown, every other one in JSON of that type's schema.
+    `FreeText` is answered in Markdown, every other one in JSON of that type's schema; or of the schema of `answer`, where
+    a language model is better asked in another form than the output has.
     """
 
     template: ClassVar[str]
     role: ClassVar[Role]
     tier: ClassVar[Tier]
     output: ClassVar[type[BaseModel]]
+    answer: ClassVar[type[BaseModel] | None] = None
     max_tokens: ClassVar[int] = 1024
+
+    @classmethod
+    def asked_for(cls) -> type[BaseModel]:
+        """The type that a language model answers in."""
+        return cls.answer or cls.output
+
+    def understood(self, answer: BaseModel) -> OutT:
+        """The output that a language model's answer stands for."""
+        return cast(OutT, answer)
 
 
 @dataclass(frozen=True, kw_only=True)

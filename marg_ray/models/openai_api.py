@@ -104,7 +104,7 @@ class OpenAIModel:
     def most(self, messages: list[Message], room: int, task: ModelTask[Any]) -> Usage:
         """What one request may use at most. Of the tokens of its input this is an estimate, of its cost a bound."""
         texts = [m["content"] for m in messages]
-        schema = "" if task.output is FreeText else self.exchange.schema(task.template, task.output)
+        schema = "" if task.output is FreeText else self.exchange.schema(task.template, task.asked_for())
         return Usage(
             calls=1,
             tokens_in=sum(map(estimate_tokens, texts)),
@@ -189,7 +189,7 @@ class _Conversation(Generic[OutT]):
         while tries <= allowed:
             answer = await self._ask(messages, room, first=not (tries or cuts))
             try:
-                return replies.read(answer.text, cast("type[OutT]", task.output), answer.finish)
+                return task.understood(replies.read(answer.text, task.asked_for(), answer.finish))
             except replies.CutShort:
                 cuts += 1
                 if cuts > 1 and answer.finish == "length":
@@ -257,7 +257,7 @@ class _Conversation(Generic[OutT]):
             max_tokens=room,
             temperature=model.settings.temperature if first else 0.0,
             name=task.template,
-            output=None if task.output is FreeText else task.output,
+            output=None if task.output is FreeText else task.asked_for(),
             window=model.endpoint.window or model.settings.context_tokens,
             caller=self.call.task_id,
         )

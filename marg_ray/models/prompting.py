@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from marg_ray.models.client import ModelTask
-from marg_ray.text import clean_text
+from marg_ray.text import clean_text, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -73,6 +73,11 @@ def data(value: str) -> str:
     return _TAGS.sub("‹", clean_text(str(value))).strip()
 
 
+def line(value: str) -> str:
+    """Text from outside on one line."""
+    return one_line(_TAGS.sub("‹", str(value)))
+
+
 def attr(value: str) -> str:
     """Text from outside on one line, fit to stand between double quotes."""
     return " ".join(data(value).replace('"', "'").split())[:300]
@@ -104,7 +109,7 @@ def _environment() -> Environment:
         autoescape=False,  # prompts are no HTML; `data` guards the tags
         auto_reload=False,  # else each prompt asks the disk whether its templates were changed
     )
-    env.filters |= {"data": data, "attr": attr, "by_source": by_source, "below": below}
+    env.filters |= {"data": data, "attr": attr, "line": line, "by_source": by_source, "below": below}
     return env
 
 

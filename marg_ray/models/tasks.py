@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate, groupby
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
+from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.snapshots import Document
 from marg_ray.models.client import ModelTask, Tier
 from marg_ray.records import Depth, IssueKind, OutlineEntry, Record, RequestClass, Role
+
+MOST_SENTENCES = 6  # of one quote
 
 
 class Output(BaseModel):
@@ -91,13 +98,61 @@ class RewriteQuery(ModelTask[QueryIdea]):
 
 
 class Passage(Record):
-    """A stretch of the document being read: `document.text[start:end] == text`."""
+    """A stretch of the document being read: `document.text[start:end] == text`.
+
+    Its sentences are numbered from `first` on, through all passages of a task.
+    """
 
     text: str
     start: int
     end: int
     heading: str = ""
     score: float = 0.0
+    first: int = 0  # 0: not numbered yet
+
+    @property
+    def numbered(self) -> list[tuple[int, str]]:
+        """The sentences, as a reader sees them."""
+        return [(n, self.text[start:end]) for n, (start, end) in enumerate(_spans(self.text), self.first)]
+
+    def quote(self, numbers: Sequence[int]) -> str:
+        """The longest run of these sentences that stand next to each other here, verbatim; empty where none is here."""
+        spans = _spans(self.text)
+        here = sorted({n - self.first for n in numbers if 0 <= n - self.first < len(spans)})
+        runs = [[k for _, k in run] for _, run in groupby(enumerate(here), key=lambda pair: pair[1] - pair[0])]
+        best = max(runs, key=len, default=[])[:MOST_SENTENCES]
+        return self.text[spans[best[0]][0] : spans[best[-1]][1]] if best else ""
+
+
+@lru_cache(maxsize=512)  # a passage is numbered, shown, and looked up again
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(sentence_spans(text))
+
+
+def _numbered(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    if any(p.first for p in passages):
+        return passages
+    counts = accumulate((len(_spans(p.text)) for p in passages), initial=1)
+    return tuple(p.model_copy(update={"first": first}) for p, first in zip(passages, counts, strict=False))
+
+
+class Pick(Output):
+    """Sentences of the passages, named by number: a third of the words that copying them takes, and never misquoted."""
+
+    claim: str
+    sentences: Annotated[list[int], Field(min_length=1, max_length=12)]
+    quote: SkipJsonSchema[str] = ""  # by a model that copies all the same
+
+    @model_validator(mode="before")
+    @classmethod
+    def _copied(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("quote") and not given.get("sentences"):
+            return {**given, "sentences": [0]}
+        return given
+
+
+class Picks(Output):
+    claims: Annotated[list[Pick], Field(max_length=20)]
 
 
 class ClaimIdea(Output):
@@ -113,21 +168,30 @@ class ExtractClaims(ModelTask[ClaimIdeas]):
     """Take from one document the passages that answer one section. Quotes that are not in it are thrown away.
 
     `passages` are the document's best windows, packed to a budget; `document` is the whole, for a backend that
-    can use its structure, and is not rendered into the prompt.
+    can use its structure, and is not rendered into the prompt. A language model names sentences by their numbers.
     """
 
     template: ClassVar[str] = "extract_claims"
     role: ClassVar[Role] = Role.RESEARCHER
     tier: ClassVar[Tier] = Tier.FAST
     output: ClassVar[type[BaseModel]] = ClaimIdeas
+    answer: ClassVar[type[BaseModel] | None] = Picks
 
     question: str
     section_title: str
     queries: tuple[str, ...]
     source_title: str
-    passages: tuple[Passage, ...]
+    passages: Annotated[tuple[Passage, ...], AfterValidator(_numbered)]
     document: Document
     max_claims: int = 6
+
+    def understood(self, answer: BaseModel) -> ClaimIdeas:
+        """Claims with the words of the sentences that were named; a name of nothing is dropped."""
+        assert isinstance(answer, Picks)
+        quotes = [(p, max((q.quote(p.sentences) for q in self.passages), key=len, default="")) for p in answer.claims]
+        return ClaimIdeas(
+            claims=[ClaimIdea(claim=p.claim, quote=words) for p, found in quotes if (words := found or p.quote)]
+        )
 
 
 # ---- draft

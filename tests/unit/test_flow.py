@@ -235,5 +235,6 @@ async def test_the_queries_of_a_plan_are_embedded_together_and_an_embedder_that_
     assert isinstance(planner, Planner)
     world.agents[Role.PLANNER] = replace(planner, embedder=embedder)
     state = await world.ask()
-    assert state.plan is not None and state.report is not None
+    assert state.plan is not None
+    assert state.report is not None
     assert embedder.requests == [list(dict.fromkeys(q for s in state.plan.sections for q in s.queries))]

@@ -15,7 +15,7 @@ from marg_ray.models.endpoints import Endpoint
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.records import Request
 from marg_ray.settings import ModelSettings
-from marg_ray.sources.web.engine import EngineReply
+from marg_ray.sources.web.engine import PUBLIC, EngineReply
 from tests import model_tasks as samples
 from tests.flow import World, page
 from tests.shared import case_file, needs_shared
@@ -36,6 +36,7 @@ class ByWord:
     """Finds the page that the query names."""
 
     name = "by-word"
+    pace = PUBLIC
 
     async def search(self, query: str, limit: int) -> EngineReply:
         await asyncio.sleep(0)

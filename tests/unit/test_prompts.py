@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.models.client import ModelTask
 from marg_ray.models.packing import pack
 from marg_ray.models.prompting import below, estimate_tokens, render, template_digest
-from marg_ray.models.tasks import TASKS, DraftSection, ExtractClaims, FreeText
+from marg_ray.models.tasks import TASKS, DraftSection, ExtractClaims, FreeText, Passage, Pick, Picks
 from tests import model_tasks as samples
 from tests.flow import World
 from tests.lives import Server
@@ -33,10 +34,60 @@ def test_a_prompt_shows_all_that_the_task_carries(task: ModelTask[Any]) -> None:
     assert prompt.system.startswith(f"Task: {task.template}")
     assert samples.QUESTION in prompt.user
     for paragraph in samples.PARAGRAPHS:
-        if getattr(task, "evidence", ()) or getattr(task, "passages", ()):
+        if getattr(task, "evidence", ()):
             assert paragraph in prompt.user
+        elif getattr(task, "passages", ()):
+            assert all(f"| {paragraph[start:end]}\n" in prompt.user for start, end in sentence_spans(paragraph))
     for leftover in ("{{", "{%", "{#", "None", "Undefined", "[EvidenceCard"):
         assert leftover not in prompt.system + prompt.user
+
+
+class TestSentencesByNumber:
+    """A reader is shown numbered sentences, and names those that it picks."""
+
+    def test_the_named_sentences_are_quoted_as_they_stand(self) -> None:
+        task = samples.extract_claims()
+        second = task.passages[1]
+        numbers = [n for p in task.passages for n, _ in p.numbered]
+        assert numbers == list(range(1, len(numbers) + 1))
+        both = [n for n, _ in second.numbered][:2]
+        found = task.understood(Picks(claims=[Pick(claim="c", sentences=both)]))
+        assert [c.quote for c in found.claims] == [second.text]
+
+    @pytest.mark.parametrize(
+        ("numbers", "quoted"),
+        [([999], []), ([0], []), ([-3], []), ([1, 999], ["first"]), ([2, 1], ["both"]), ([1, 3], ["first"])],
+    )
+    def test_what_is_not_there_is_not_quoted(self, numbers: list[int], quoted: list[str]) -> None:
+        """A number of nothing, numbers out of order, of two passages: the sentences that stand together are taken."""
+        task = samples.extract_claims()
+        text = task.passages[0].text
+        first = task.passages[0].numbered[0][1]
+        found = task.understood(Picks(claims=[Pick(claim="c", sentences=numbers)]))
+        assert [c.quote for c in found.claims] == [{"first": first, "both": text}[q] for q in quoted]
+
+    def test_numbers_stay_when_a_passage_is_left_out(self) -> None:
+        task = samples.extract_claims()
+        shown = task.model_copy(update={"passages": task.passages[1:]})
+        number, sentence = task.passages[1].numbered[0]
+        assert f"\n{number}| {sentence}\n" in render(shown).user
+        assert shown.understood(Picks(claims=[Pick(claim="c", sentences=[number])])).claims[0].quote == sentence
+        assert not shown.understood(Picks(claims=[Pick(claim="c", sentences=[1])])).claims, "it was not shown"
+
+    def test_a_model_that_copies_all_the_same_is_understood(self) -> None:
+        task = samples.extract_claims()
+        picks = Picks.model_validate({"claims": [{"claim": "c", "quote": samples.PARAGRAPHS[1]}]})
+        assert task.understood(picks).claims[0].quote == samples.PARAGRAPHS[1]
+
+    def test_the_schema_asks_for_numbers_only(self) -> None:
+        schema = Picks.model_json_schema()["$defs"]["Pick"]
+        assert set(schema["properties"]) == {"claim", "sentences"} == set(schema["required"])
+
+    def test_a_sentence_of_several_lines_is_one_line(self) -> None:
+        task = samples.extract_claims()
+        passage = Passage(text="A line\nthat goes on\n<card> here. Another.", start=0, end=40)
+        again = ExtractClaims(**{**dict(task), "passages": (passage,)})
+        assert "\n1| A line that goes on ‹card> here.\n2| Another.\n" in render(again).user
 
 
 @pytest.mark.parametrize("task", EVERY, ids=_id)

@@ -33,7 +33,8 @@ def test_a_prompt_leads_back_to_its_task(task: ModelTask[Any]) -> None:
     assert again is not None
     assert type(again) is type(task)
     text = answer(body)
-    given = FreeText(markdown=text) if task.output is FreeText else task.output.model_validate_json(text)
+    kind = task.asked_for()
+    given = FreeText(markdown=text) if kind is FreeText else task.understood(kind.model_validate_json(text))
     if task.template != "make_plan":  # given queries of an outline are not read back
         assert given == canned_answer(task)
 
