@@ -354,12 +354,17 @@ class Coordinator:
         live.entries.append(entry)
         live.mark(entry.at)
         if state.over:
-            figures = metrics_of(state, live.entries, status_word(state), live.worked)
-            self._later(self._store.put_metrics(session_id, figures.model_dump_json()))
+            self._later(self._put_figures(live))
         if isinstance(message, ReportReady):
             await self._keep(live, message)
         live.announce()
         self._hand_out(live)
+
+    async def _put_figures(self, live: Live) -> None:
+        state, entries, worked = live.state, tuple(live.entries), live.worked
+        calls = await self._store.calls(state.session_id)
+        figures = metrics_of(state, entries, status_word(state), worked, calls)
+        await self._store.put_metrics(state.session_id, figures.model_dump_json())
 
     async def _keep(self, live: Live, ready: ReportReady) -> None:
         """Answer the same request from this report, where that is right."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import Field
 
 from marg_ray.messages import TaskFailed
+from marg_ray.models.client import Try
 from marg_ray.records import Record, Scores, Usage
 from marg_ray.state import ResearchState, role_of
-from marg_ray.store.protocol import LogEntry
+from marg_ray.store.protocol import CallRow, LogEntry
+
+ONLY = "only"  # the tier of a model that is alone
 
 
 class StageTime(Record):
@@ -16,6 +22,27 @@ class StageTime(Record):
 
     answers: int
     seconds: float
+
+
+class TierFigures(Record):
+    """What one tier did: `fast`, `strong`, `own` (a role's model), or `only` where there are no tiers."""
+
+    calls: int
+    share: float  # of the model calls
+    tokens: int  # in and out
+    usd: float
+
+
+class RaisedFigures(Record):
+    """Tasks that went to the strong tier because what was there had failed its check, and what that bought."""
+
+    times: int = 0
+    passed: int = 0  # the strong tier's answer was usable
+    tokens: int = 0  # of the strong tier's tries
+    usd: float = 0.0
+    vain_tokens: int = 0  # of the tries before them
+    vain_usd: float = 0.0
+    stages: dict[str, int] = Field(default_factory=dict)  # times, by stage
 
 
 class RunMetrics(Record):
@@ -34,10 +61,17 @@ class RunMetrics(Record):
     usage: dict[str, Usage]  # by role, what was spent by answers that are in the log
     failed_tasks: int
     takeovers: int  # how often another coordinator took the session up
+    spent: dict[str, Usage] = Field(
+        default_factory=dict
+    )  # by stage, as the ledger has it: calls that failed or died included
+    tiers: dict[str, TierFigures] = Field(default_factory=dict)
+    raised: RaisedFigures = RaisedFigures()
 
 
-def metrics_of(state: ResearchState, entries: Sequence[LogEntry], status: str, worked: float) -> RunMetrics:
-    """The figures of a session as its log has them now."""
+def metrics_of(
+    state: ResearchState, entries: Sequence[LogEntry], status: str, worked: float, calls: Sequence[CallRow] = ()
+) -> RunMetrics:
+    """The figures of a session as its log has them now, and its `calls` the ledger."""
     answers: Counter[str] = Counter()
     seconds: Counter[str] = Counter()
     for entry in entries:
@@ -63,4 +97,74 @@ def metrics_of(state: ResearchState, entries: Sequence[LogEntry], status: str, w
         usage={str(role): usage for role, usage in state.usage.items()},
         failed_tasks=sum(isinstance(e.message, TaskFailed) for e in entries),
         takeovers=len({e.epoch for e in entries}) - 1 if entries else 0,
+        spent=spent_by_stage(calls),
+        tiers=tiers_of(calls),
+        raised=raised_of(calls),
     )
+
+
+def spent_by_stage(calls: Iterable[CallRow]) -> dict[str, Usage]:
+    """What each kind of task used (`plan`, `search`, `read`, `draft`, ...)."""
+    spent: dict[str, Usage] = defaultdict(Usage)
+    for row in calls:
+        spent[_stage(row)] += row.usage + row.lost
+    return dict(spent)
+
+
+def tiers_of(calls: Iterable[CallRow]) -> dict[str, TierFigures]:
+    """What each tier did, the busiest first."""
+    used: dict[str, Usage] = defaultdict(Usage)
+    for row in calls:
+        if row.call.kind == "model" and row.usage.calls:
+            tries = list(_tries(row))
+            for made in tries:
+                used[made.tier] += made.usage
+            if not tries:
+                used[ONLY] += row.usage
+    total = sum(u.calls for u in used.values())
+    return {
+        tier: TierFigures(calls=u.calls, share=round(u.calls / total, 4), tokens=_tokens(u), usd=round(u.cost, 6))
+        for tier, u in sorted(used.items(), key=lambda item: -item[1].calls)
+        if total
+    }
+
+
+def raised_of(calls: Iterable[CallRow]) -> RaisedFigures:
+    """What raising tasks to the strong tier cost, and how often it helped."""
+    raised: list[Try] = []
+    before = Usage()
+    stages: Counter[str] = Counter()
+    for row in calls:
+        tries = list(_tries(row))
+        for n, made in enumerate(tries):
+            if made.raised:
+                raised.append(made)
+                stages[_stage(row)] += 1
+                before = sum((t.usage for t in tries[:n]), before)
+    spent = sum((made.usage for made in raised), Usage())
+    return RaisedFigures(
+        times=len(raised),
+        passed=sum(not made.fault for made in raised),
+        tokens=_tokens(spent),
+        usd=round(spent.cost, 6),
+        vain_tokens=_tokens(before),
+        vain_usd=round(before.cost, 6),
+        stages=dict(stages),
+    )
+
+
+def _tries(row: CallRow) -> Iterator[Try]:
+    """Which tier tried, where the ledger was told: with an answer, and with what a failed call cost."""
+    if row.call.kind == "model" and '"tries"' in row.result:
+        told = json.loads(row.result)
+        yield from (Try.model_validate(made) for made in told.get("tries", ()))
+
+
+def _stage(row: CallRow) -> str:
+    """The kind of task: `SESSION/s1/read/...` is a read, `SESSION/plan/0` a plan."""
+    parts = row.call.task_id.removeprefix(f"{row.call.session_id}/").split("/")
+    return parts[1] if len(parts) > 2 else parts[0]
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.tokens_in + usage.tokens_out
