@@ -26,7 +26,9 @@ def show(
     ] = "",
     log: Annotated[bool, typer.Option("--log", help="Print what happened, a line each.")] = False,
     calls: Annotated[bool, typer.Option("--calls", help="Print every paid call, one JSON object a line.")] = False,
-    metrics: Annotated[bool, typer.Option("--metrics", help="Print the run's figures as JSON.")] = False,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Print the run's figures: JSON, and tables on standard error.")
+    ] = False,
     fmt: Annotated[str, typer.Option("--format", "-f", help="Of the report: md, html or json.")] = "md",
     out: Annotated[
         list[Path] | None,
@@ -45,17 +47,17 @@ def show(
         check_path(path)
     settings = load()
 
-    async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow], Account, str]:
+    async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow], Account]:
         found = await find_session(store, session)
         entries = await store.read(found)
-        rows = await store.calls(found) if calls else []
-        return found, entries, rows, await store.account(found), await store.metrics(found)
+        rows = await store.calls(found) if calls or metrics else []
+        return found, entries, rows, await store.account(found)
 
-    session_id, entries, rows, spent, figures = with_store(settings, read)
+    session_id, entries, rows, spent = with_store(settings, read)
     if source:
         sys.stdout.buffer.write(Places.of(settings).snapshots.text(source).encode("utf-8"))
     elif metrics:
-        typer.echo(figures or "{}")
+        _print_figures(entries, rows)
     elif calls:
         for row in rows:
             typer.echo(row.model_dump_json(exclude={"result"}))
@@ -72,6 +74,17 @@ def _print_log(entries: list[LogEntry]) -> None:
     for entry in entries:
         line = " ".join(describe(entry.message).split())
         typer.echo(f"{entry.seq:4d} {entry.at:%H:%M:%S} {teller_of(entry.message):12s} {line}")
+
+
+def _print_figures(entries: list[LogEntry], calls: list[CallRow]) -> None:
+    """JSON for programs, and on standard error for people."""
+    from rich.console import Console
+
+    from marg_ray.cli.figures import figures_of, figures_table
+
+    figures = figures_of(entries, calls)
+    typer.echo(figures.model_dump_json())
+    Console(stderr=True).print(figures_table(figures))
 
 
 def _print_report(
