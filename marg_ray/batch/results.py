@@ -179,8 +179,13 @@ def of_problem(problem: Problem, question: str = "", now: datetime | None = None
 
 def error_of(exc: Exception) -> RowError:
     if isinstance(exc, MargError):
-        return RowError(type=exc.code, detail=str(exc), hint=exc.hint, retryable=exc.retryable)
-    return RowError(type=type(exc).__name__, detail=" ".join(str(exc).split())[:500])
+        return RowError(type=exc.code, detail=_printable(exc), hint=exc.hint, retryable=exc.retryable)
+    return RowError(type=type(exc).__name__, detail=_printable(exc))
+
+
+def _printable(exc: Exception) -> str:
+    """Without the lone surrogates of odd file names, which JSON cannot hold."""
+    return " ".join(str(exc).split())[:500].encode("utf-8", "replace").decode()
 
 
 def _base(row: Row, asked: str, session: str, status: str, spent: Spent, now: datetime | None) -> RowResult:

@@ -36,6 +36,7 @@ MANY = frozenset({"docs", "focus", "sections", "text"})
 LONGEST_KEY = 200
 _BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _WORD = re.compile(r"[^\W_]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")  # stands for a byte that is no UTF-8
 
 
 def _several(value: object) -> object:
@@ -233,6 +234,8 @@ def _text_lines(text: str) -> Iterator[tuple[int, Any]]:
 def _row(line: int, found: Any) -> Row | Problem:
     if not isinstance(found, dict):
         return Problem(line, "is no object with a `question`")
+    if _SURROGATE.search(json.dumps(found, ensure_ascii=False)):
+        return Problem(line, "is not UTF-8", "save the file as UTF-8")
     key = found.get("key", found.get("id", ""))
     key = key if isinstance(key, str) else ""
     try:
@@ -242,8 +245,6 @@ def _row(line: int, found: Any) -> Row | Problem:
         return Problem(line, _complaint(exc), key=key)
     except UsageError as exc:
         return Problem(line, str(exc), exc.hint, key=key)
-    if any("\ud800" <= c <= "\udfff" for c in f"{row.question}{row.key}"):
-        return Problem(line, "is not UTF-8", "save the file as UTF-8")
     return row
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from marg_ray.actors.coordinator import Coordinator
+from marg_ray.actors.ledger import LedgerBook
 from marg_ray.batch.plan import Todo
 from marg_ray.batch.results import RowResult, asked_of
 from marg_ray.batch.rows import Row
@@ -17,7 +19,7 @@ from marg_ray.folding import apply
 from marg_ray.records import Priority, Request
 from marg_ray.report.model import Report, from_json
 from marg_ray.state import ResearchState
-from tests.flow import World
+from tests.flow import TIDES, World, engine_over
 
 QUESTION = "How much power do tidal stations produce?"
 
@@ -33,6 +35,16 @@ def a_todo(row: Row, **fields: Any) -> Todo:
     return Todo(row, request, asked_of(request))
 
 
+def reborn(world: World) -> World:
+    """The same store and files with a new process around them, for another event loop."""
+    again = World(world.folder, world.model, world.pages, [engine_over(TIDES)] if world.engines else ())
+    again.store = world.store
+    again.ledger = LedgerBook(again.store)
+    again.agents = again._agents()
+    again.coordinator = Coordinator(again.store, again._dispatch)
+    return again
+
+
 @dataclass
 class Nearby:
     """The runtime of a batch, in this process."""
@@ -44,6 +56,8 @@ class Nearby:
     indexed: list[tuple[str, ...]] = field(default_factory=list)
     unreadable: MargError | None = None
     gate: Callable[[str], Any] | None = None  # awaited with the session before each is followed
+    priorities: list[Priority] = field(default_factory=list)
+    started: int = 0
     under_way: int = 0
     most: int = 0
 
@@ -53,6 +67,7 @@ class Nearby:
     async def submit(self, session_id: str, request: Request, key: str) -> str:
         if self.refusals:
             raise self.refusals.pop(0)
+        self.priorities.append(request.priority)
         self.submitted.append((session_id, request.question, key))
         body = request.model_dump_json()
         return await self.world.coordinator.submit(session_id, request, key, body)
