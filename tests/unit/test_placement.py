@@ -160,6 +160,13 @@ def test_an_actor_whose_pool_is_gone_is_told_of(caplog: pytest.LogCaptureFixture
     assert record.levelno == logging.WARNING
 
 
+def test_an_actor_leaves_a_cordoned_node_if_it_can_go_elsewhere() -> None:
+    lookout = Lookout(runtime(placement={"worker": {"crew": 2}, "critic": {"crew": 1}}))
+    placed = {"worker:0": "c", "agent:critic": "c", "ledger": "c"}  # and c takes no more work
+    assert lookout.leaving(placed, [HEAD, SPOT]) == ["agent:critic", "ledger"]
+    assert lookout.leaving(placed, NODES) == []
+
+
 # ---- several machines
 
 

@@ -7,6 +7,7 @@ kind has of its own comes before it. Ray itself waits in silence for a node that
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import threading
@@ -177,17 +178,25 @@ def nodes_here() -> list[Node]:
 
 
 class Lookout:
-    """Says once of each actor that waits for a place what it waits for; and that it waits no longer."""
+    """Watches over the places of a runtime's actors.
+
+    Says once of each actor that waits for a node what it waits for, and that it waits no longer. Actors on a node that
+    is cordoned (Ray calls it draining: it takes no more work and will go) are started again elsewhere before it goes.
+    """
 
     def __init__(self, runtime: RuntimeSettings) -> None:
         self._runtime = runtime
         self._said: dict[str, str] = {}
 
-    def watch(self, namespace: str, left: threading.Event, every_s: float = 10.0) -> None:
-        """Look every `every_s` seconds, until `left` is set."""
-        while not left.wait(every_s):
+    def watch(self, namespace: str, left: threading.Event) -> None:
+        """Look every `runtime.probe_s` seconds, until `left` is set."""
+        while not left.wait(self._runtime.probe_s):
             try:
-                self.look(waiting_here(namespace), nodes_here(), rooms_here())
+                nodes = nodes_here()
+                self.look(waiting_here(namespace), nodes, rooms_here())
+                for actor in self.leaving(placed_here(namespace), nodes):
+                    log.warning("%s leaves its node, which is cordoned", actor)
+                    move(actor, namespace)
             except Exception as exc:  # Ray's head is away, or this process is leaving
                 log.debug("the actors' places cannot be looked at: %s", exc)
 
@@ -207,6 +216,30 @@ class Lookout:
         for actor in self._said.keys() - found.keys():
             log.warning("%s waits no longer", actor)
         self._said = found
+
+    def leaving(self, placed: Mapping[str, str], nodes: Sequence[Node]) -> list[str]:
+        """The actors that can go elsewhere from a node that takes no more work; `placed` is each one's node."""
+        stay = {node.id for node in nodes}
+        return [a for a, node in placed.items() if node not in stay and not needs_of(self._runtime, a).lacking(nodes)]
+
+
+def placed_here(namespace: str) -> dict[str, str]:
+    """Our actors that run on a node that is being drained, with that node's id."""
+    import ray._private.state as state
+
+    leaving = state.state.get_draining_nodes()
+    if not leaving:
+        return {}
+    alive = (a for a in state.actors(actor_state_name="ALIVE").values() if a["RayNamespace"] == namespace)
+    return {a["Name"]: a["Address"]["NodeID"] for a in alive if a["Name"] and a["Address"]["NodeID"] in leaving}
+
+
+def move(actor: str, namespace: str) -> None:
+    """Start an actor again, where Ray finds a place for it; calls that it has in hand are made again there."""
+    import ray
+
+    with contextlib.suppress(ValueError):  # it is gone by itself
+        ray.kill(ray.get_actor(actor, namespace), no_restart=False)
 
 
 def waiting_here(namespace: str) -> list[str]:

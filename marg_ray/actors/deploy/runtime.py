@@ -290,11 +290,11 @@ def _places(
     together = stays_together(settings, nodes)
     beside: list[Callable[[], None]] = []
     if together:
-        log.warning("%s", together_warning(settings))
-    elif len(hosts(nodes)) > 1:
-        beside.append(lambda: say_unshared(settings, nodes, here))
-    if runtime.placement or runtime.labels:
+        log.warning("%s", together_warning(settings))  # nor can they go elsewhere from a node that is cordoned
+    else:
         beside.append(lambda: Lookout(runtime).watch(namespace, left))
+        if len(hosts(nodes)) > 1:
+            beside.append(lambda: say_unshared(settings, nodes, here))
     threads = [threading.Thread(target=work, daemon=True, name="marg-places") for work in beside]
     return lambda name: options_of(runtime, name, here if together else ""), threads
 
