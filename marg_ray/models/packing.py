@@ -16,6 +16,7 @@ TaskT = TypeVar("TaskT", bound=ModelTask[Any])
 PieceT = TypeVar("PieceT")
 FIELDS = ("evidence", "passages", "scout", "sections")  # the fields whose items may be left out
 TAG_TOKENS = 12  # of the tag around a piece or a source, without its attributes
+NUMBER_TOKENS = 2  # in front of each sentence of a passage
 TRIES = 3  # of choosing pieces, each with less room, where their tokens were estimated too low
 
 
@@ -82,7 +83,8 @@ def _pieces(items: Sequence[Any]) -> list[_Piece]:
     for n, item in enumerate(items):
         match item:
             case Passage():
-                pieces.append(_Piece(n, 0, _cost(item.text, item.heading), item.score))
+                numbers = NUMBER_TOKENS * len(item.numbered)
+                pieces.append(_Piece(n, 0, _cost(item.text, item.heading) + numbers, item.score))
             case ScoutHit():
                 texts = (item.title, item.snippet, *item.headings)
                 pieces.append(_Piece(n, 0, _cost(*texts), item.relevance))
