@@ -50,12 +50,16 @@ def plan(
     problems: list[Problem] = []
     changed: list[Row] = []
     for row in rows:
+        before = results(row.key)
         try:
             request = make(row)
-        except MargError as exc:
-            problems.append(Problem(row.line, str(exc), exc.hint, key=row.key))
+        except MargError as exc:  # it was answered before its folder went
+            if before is not None and before.final and before.status not in again and before.question == row.question:
+                done.append(before)
+            else:
+                problems.append(Problem(row.line, str(exc), exc.hint, key=row.key))
             continue
-        asked, before = asked_of(request), results(row.key)
+        asked = asked_of(request)
         if before is None or not before.final:
             todo.append(Todo(row, request, asked))
         elif before.asked != asked:

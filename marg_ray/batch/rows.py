@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -138,10 +138,12 @@ def read_rows(data: bytes, form: Form) -> Reading:
         if before == line:
             rows.append(keyed)
         elif row.key:
-            problems.append(Problem(line, f"the key {row.key!r} is on line {before} already", key=row.key))
+            problems.append(Problem(line, f"the key {row.key!r} is on line {before} already"))
         else:
             repeats.append(Problem(line, f"asks what line {before} asks", key=keyed.key))
-    return Reading(tuple(rows), tuple(problems), tuple(repeats))
+    taken = {row.key for row in rows}  # a row that is wrong never stands in the place of one that is not
+    named = tuple(replace(p, key="") if p.key in taken else p for p in problems)
+    return Reading(tuple(rows), named, tuple(repeats))
 
 
 def located(base: Path, path: str) -> Path:
@@ -210,7 +212,10 @@ def _csv_lines(text: str) -> Iterator[tuple[int, Any]]:
 
 
 def _names(head: str, delimiter: str) -> list[str]:
-    return [c.strip().casefold() for c in next(csv.reader([head], delimiter=delimiter), [])]
+    try:
+        return [c.strip().casefold() for c in next(csv.reader([head], delimiter=delimiter), [])]
+    except csv.Error:
+        return []
 
 
 def _cell(name: str, text: str) -> object:

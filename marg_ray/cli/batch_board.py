@@ -78,7 +78,8 @@ class BatchBoard:
         self._began = clock()
         self._running: dict[str, _Row] = {}
         self._totals, self._last = _Totals(), deque[str](maxlen=KEPT)
-        self._index, self._live = "", None if as_json else _live(console, self.render)
+        self._index = ""
+        self._live = None if as_json else _live(console, self.render)
 
     def __enter__(self) -> BatchBoard:
         if self._live is not None:

@@ -70,7 +70,12 @@ def write(home: Path, *rows: object, name: str = "q.jsonl") -> str:
 def test_a_batch_runs_and_is_not_run_again(
     near: Nearby, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = write(home, {"question": "How much power?", "id": "a"}, {"question": 3}, {"question": "What else?"})
+    name = write(
+        home,
+        {"question": "How much power do tidal stations produce?", "id": "a"},
+        {"question": 3},
+        {"question": "What else do tidal stations produce, and how much power?"},
+    )
     args = ("batch", name, "-o", "out", "--depth", "overview", "--max-failed", "1", "-f", "md", "-f", "json")
     assert marg(monkeypatch, *args) == 0
     told = capsys.readouterr().err
@@ -80,7 +85,7 @@ def test_a_batch_runs_and_is_not_run_again(
     assert {r.key: r.status for r in lines_of(home / "out")} == {
         "line-2": "invalid",
         "a": "passed",
-        "what-else-" + next(r.key for r in lines_of(home / "out") if "else" in r.key)[-8:]: "passed",
+        next(r.key for r in lines_of(home / "out") if r.key.startswith("what-else-do-")): "passed",
     }
     assert {p.name for p in (home / "out").glob("a.*")} == {"a.md", "a.json"}
     assert all(priority is Priority.BATCH for priority in near.priorities)
@@ -98,7 +103,7 @@ def test_a_batch_runs_and_is_not_run_again(
 def test_what_a_machine_reads(
     near: Nearby, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = write(home, {"question": "How much power?", "id": "a"}, {"q": 1})
+    name = write(home, {"question": "How much power do tidal stations produce?", "id": "a"}, {"q": 1})
     assert marg(monkeypatch, "batch", name, "-o", "out", "--json") == 8
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [e["kind"] for e in events] == ["problem", "begun", "ended", "end"]
@@ -121,32 +126,34 @@ def test_with_strict_a_wrong_row_stops_everything(
 def test_a_row_whose_question_has_changed_is_asked_anew(
     near: Nearby, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(home, {"question": "How much power?", "id": "a"})
+    write(home, {"question": "How much power do tidal stations produce?", "id": "a"})
     assert marg(monkeypatch, "batch", "q.jsonl", "-o", "out") == 0
-    write(home, {"question": "How much power, and where?", "id": "a"})
+    write(home, {"question": "How much power do tidal stations produce, and where?", "id": "a"})
     assert marg(monkeypatch, "batch", "q.jsonl", "-o", "out") == 0
     assert "asked anew" in capsys.readouterr().err
     (line,) = lines_of(home / "out")
-    assert line.question == "How much power, and where?"
-    assert marg(monkeypatch, "batch", "q.jsonl", "-o", "out", "--again", "passed") == 0
+    assert line.question == "How much power do tidal stations produce, and where?"
+    assert marg(monkeypatch, "batch", "q.jsonl", "-o", "out", "--again", "passed", "--again", "quality_warning") == 0
     assert len(near.submitted) == 3
 
 
 def test_questions_come_from_standard_input(
     near: Nearby, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"How much power?\n# no\n")))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"How much power do tidal stations produce?\n# no\n")))
     assert marg(monkeypatch, "batch", "-", "-o", "out") == 0
     (line,) = lines_of(home / "out")
-    assert line.question == "How much power?"
+    assert line.question == "How much power do tidal stations produce?"
 
 
 def test_thresholds_are_the_exit_code(
     near: Nearby, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = write(home, {"question": "How much power?", "id": "a"})
+    name = write(home, {"question": "How much power do tidal stations produce?", "id": "a"})
     assert marg(monkeypatch, "batch", name, "-o", "out", "--min-supported", "0.9", "--min-passed", "1") == 0
-    wrong = write(home, {"question": "How much power?", "id": "a"}, {"question": ""}, name="w.jsonl")
+    wrong = write(
+        home, {"question": "How much power do tidal stations produce?", "id": "a"}, {"question": ""}, name="w.jsonl"
+    )
     assert marg(monkeypatch, "batch", wrong, "-o", "out", "--min-passed", "0.6", "--max-failed", "9") == 8
     assert "passed: 0.500 of the rows" in capsys.readouterr().err
 
@@ -292,7 +299,9 @@ def test_an_interruption_says_how_to_go_on(
         os.kill(os.getpid(), sign)
         await asyncio.Event().wait()
 
-    name = write(home, {"question": "How much power?", "id": "a"}, {"question": "And else?", "id": "b"})
+    name = write(
+        home, {"question": "How much power do tidal stations produce?", "id": "a"}, {"question": "And else?", "id": "b"}
+    )
     near.gate = stop
     assert marg(monkeypatch, "batch", name, "-o", "out") == 130
     told = capsys.readouterr().err
@@ -311,7 +320,7 @@ def test_the_command_is_quick_to_load() -> None:
 
 def test_a_folder_in_use_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = BatchFolder(home / "out")
-    name = write(home, {"question": "How much power?"})
+    name = write(home, {"question": "How much power do tidal stations produce?"})
     assert marg(monkeypatch, "batch", name, "-o", "out") == 2
     folder.close()
     assert asked_of(a_todo(a_row("a")).request)

@@ -97,7 +97,8 @@ def request(row: Row, **fields: object) -> Request:
 
 def test_what_is_done_is_skipped_and_what_is_not_is_not() -> None:
     rows = [
-        Row(question=f"{key}?", key=key) for key in ("done", "halted", "new", "changed", "lost", "wrong", "refused")
+        Row(question=f"{key}?", key=key)
+        for key in ("done", "halted", "new", "changed", "lost", "wrong", "gone", "refused")
     ]
     asked = {row.key: asked_of(request(row)) for row in rows}
     results = {
@@ -105,18 +106,20 @@ def test_what_is_done_is_skipped_and_what_is_not_is_not() -> None:
         "halted": result("halted", "halted", asked=asked["halted"]),
         "changed": result("changed", asked="something else"),
         "lost": result("lost", asked=asked["lost"]),
+        "wrong": result("wrong", question="it was another then"),
+        "gone": result("gone", question="gone?"),
         "refused": result("refused", "insufficient_evidence", sentences=0, asked=asked["refused"]),
     }
 
     def make(row: Row) -> Request:
-        if row.key == "wrong":
+        if row.key in ("wrong", "gone"):
             raise UsageError("there is no folder", "check")
         return request(row)
 
     made = plan(rows, make, results.get, files=lambda r: [Path("/no/such")] if r.key == "lost" else [])
     assert [t.row.key for t in made.todo] == ["halted", "new", "changed", "lost"]
     assert [t.row.key for t in made.todo if t.before] == ["lost"]
-    assert [r.key for r in made.done] == ["done", "refused"]
+    assert [r.key for r in made.done] == ["done", "gone", "refused"]
     assert [p.key for p in made.problems] == ["wrong"]
     assert [r.key for r in made.changed] == ["changed"]
     again = plan(rows, make, results.get, again=["insufficient_evidence"])

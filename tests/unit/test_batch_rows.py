@@ -157,6 +157,7 @@ def test_a_key_that_comes_twice_is_wrong_and_a_question_that_comes_twice_is_aske
     )
     assert [r.question for r in reading.rows] == ["a?", "c?"]
     assert "is on line 1 already" in str(reading.problems[0])
+    assert reading.problems[0].key == "", "it must not stand in the place of the row that has the key"
     assert [(p.line, p.what) for p in reading.repeats] == [(4, "asks what line 3 asks")]
 
 

@@ -31,7 +31,7 @@ def connect(address: str, namespace: str) -> None:
     options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": logging.ERROR}
     if address:
         look_for(address)
-        _use_token_at_hand()
+        use_token_at_hand()
         options["address"] = address
     else:
         # A process that parses and checks has loaded its libraries: Ray would end it after a second without work.
@@ -63,7 +63,7 @@ def look_for(address: str) -> None:
             raise RuntimeUnavailable(address, exc.strerror or str(exc)) from None
 
 
-def _use_token_at_hand() -> None:
+def use_token_at_hand() -> None:
     """Authenticate with the machine's token where there is one: Ray looks for it by itself only at "auto"."""
     with contextlib.suppress(ImportError, AttributeError):
         from ray._private.authentication import authentication_token_setup as setup

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from marg_ray.actors.deploy.connection import look_for
+from marg_ray.actors.deploy.connection import look_for, use_token_at_hand
 from marg_ray.errors import RuntimeUnavailable
 
 T = TypeVar("T")
@@ -121,8 +121,10 @@ def _client(address: str) -> Any:
 
     logging.getLogger("ray").setLevel(logging.ERROR)
     if address == "auto":
+        use_token_at_hand()
         return JobSubmissionClient()
     look_for(address)
+    use_token_at_hand()
     with _without(*ADDRESSES):
         return JobSubmissionClient(address)
 
