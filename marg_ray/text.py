@@ -33,7 +33,6 @@ _PRINTED = re.compile(  # what is changed or dropped and is printable all the sa
     "[\u034f\u115f\u1160\u17b4\u17b5\ufb00-\ufb06\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_WHITE = re.compile(r"\s+")
 
 
 def clean_text(s: str) -> str:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pydantic import TypeAdapter
 
+from marg_ray.actors.turnstile import Turnstile
 from marg_ray.errors import AddressBlocked, ParseError, SearchUnavailable, SourceError
 from marg_ray.grounding.drafts import parse_draft, render_draft
 from marg_ray.grounding.injection import cut_injections
@@ -81,6 +82,7 @@ class Units:
     searches: KeptSearches | None = None
     pages: CachedPages | None = None
     words: int = field(default=WINDOW_WORDS)
+    turnstile: Turnstile = field(default_factory=Turnstile)
 
     # ---- search
 
@@ -116,16 +118,18 @@ class Units:
         return search_query(reply.output.query), reply.usage
 
     async def _search(self, task: SearchTask, query: str) -> _Result:
-        searches = [s.search(query, HITS) for s in await self.shelves.searchers(task)]
-        web = self.web is not None and _web_allowed(task)
-        if web:
-            searches.append(self._search_web(task, query))
-        if not searches:
+        shelves = await self.shelves.searchers(task)
+        web = [self._search_web(task, query)] if self.web is not None and _web_allowed(task) else []
+        if not shelves and not web:
             raise SearchUnavailable("no source is chosen: give --docs, or allow the web")
-        results = list(await asyncio.gather(*searches, return_exceptions=True))
-        if web and isinstance(results[-1], Found):
-            local = [r for r in results[:-1] if isinstance(r, Found)]
-            results[-1] = await self._ranked(search_query(query), results[-1], local)
+        near, far = await asyncio.gather(
+            self._search_near(shelves, task, query), asyncio.gather(*web, return_exceptions=True)
+        )
+        local = [r for r in near if isinstance(r, Found)]
+        results = [
+            *near,
+            *[await self._ranked(search_query(query), r, local) if isinstance(r, Found) else r for r in far],
+        ]
         failed = [r for r in results if isinstance(r, BaseException)]
         found = [r for r in results if isinstance(r, Found)]
         for failure in failed:
@@ -135,6 +139,14 @@ class Units:
             raise failed[0]
         notes = tuple(Note(kind="source_failed", text=str(f)) for f in failed)
         return _merge(found, notes)
+
+    async def _search_near(
+        self, shelves: Sequence[Searcher], task: SearchTask, query: str
+    ) -> list[Found | BaseException]:
+        if not shelves:
+            return []
+        async with self.turnstile.place(task.session_id):
+            return await asyncio.gather(*(s.search(query, HITS) for s in shelves), return_exceptions=True)
 
     async def _search_web(self, task: SearchTask, query: str) -> Found:
         assert self.web is not None
@@ -167,16 +179,17 @@ class Units:
             return SourceRead(
                 task_id=task.id, section=task.section, location=task.hit.location, status="unavailable", reason=str(exc)
             )
-        asked = (task.title, *task.queries)
-        spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words, offload=self.light)
-        ask = ExtractClaims(
-            question=task.question,
-            section_title=task.title,
-            queries=task.queries,
-            source_title=source.title,
-            passages=_passages(spans, document, self.words),
-            document=document,
-        )
+        async with self.turnstile.place(task.session_id):
+            asked = (task.title, *task.queries)
+            spans = task.hit.spans or await best_windows(asked, document, self.embedder, self.words, offload=self.light)
+            ask = ExtractClaims(
+                question=task.question,
+                section_title=task.title,
+                queries=task.queries,
+                source_title=source.title,
+                passages=_passages(spans, document, self.words),
+                document=document,
+            )
         notes: tuple[Note, ...] = ()
         claims: list[ClaimIdea] = []
         if ask.passages:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from marg_ray.models.encoder import Encoder
 
 DIMENSION = 384
-NICER = 5  # by so much are the encoder's threads nicer than the process
+NICER = 5  # by so much is the thread for whole documents nicer than the process
+MANY = 32  # texts; a request for more is a document's or an index's
 Encode = Callable[[list[str]], Vectors]  # blocking; shape (len(texts), dimension), rows of length 1
 
 
@@ -80,7 +81,7 @@ class Batcher:
         max_batch: int = 64,
         window_s: float = 0.005,
         linger_s: float = 0.02,
-        patience_s: float = 1.0,
+        patience_s: float = 0.1,
         executor: ThreadPoolExecutor | None = None,
         workers: int = 1,
         clock: Callable[[], float] = time.monotonic,
@@ -199,10 +200,12 @@ class CachedEmbedder:
         dimension: int = DIMENSION,
         cache: int = 20_000,
         batcher: Batcher | None = None,
+        bulk: Batcher | None = None,
         kept: KeptVectors | None = None,
     ) -> None:
         self.dimension, self.counts = dimension, EmbedCounts()
         self.batcher = batcher or Batcher(encode)
+        self.bulk = bulk or self.batcher  # for more than `MANY` texts at once
         self._cache, self._kept = Cache(cache), kept
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -217,7 +220,8 @@ class CachedEmbedder:
             self.counts.kept += sum(key in rows for key in missing)
             missing = {key: text for key, text in missing.items() if key not in rows}
         if missing:
-            vectors = await self.batcher.encode(list(missing.values()))
+            batcher = self.bulk if len(missing) > MANY else self.batcher
+            vectors = await batcher.encode(list(missing.values()))
             new = dict(zip(missing, vectors, strict=True))
             rows |= self._remember(new)
             self.counts.computed += len(new)
@@ -236,7 +240,8 @@ class MiniLM(CachedEmbedder):
 
     384 dimensions, 256 word pieces. No hub is asked. The model loads at the first use, or by `warm()` (some seconds);
     each of `workers` threads (by default one for two cores) computes on one core, because threads that share a batch
-    wait for each other as soon as the machine has anything else to do, and gives way to the event loops.
+    wait for each other as soon as the machine has anything else to do. Whole documents are embedded on a thread beside
+    them, which gives way to everything else: somebody waits for a query.
     """
 
     name = "all-MiniLM-L6-v2"  # vectors of another name are not comparable
@@ -245,9 +250,11 @@ class MiniLM(CachedEmbedder):
         self, *, workers: int = 0, max_batch: int = 16, cache: int = 20_000, kept: KeptVectors | None = None
     ) -> None:
         workers = workers or max(1, min(4, (os.cpu_count() or 1) // 2))
-        executor = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_in_the_background)
-        batcher = Batcher(self._encode, max_batch=max_batch, executor=executor, workers=workers)
-        super().__init__(self._encode, cache=cache, batcher=batcher, kept=kept)
+        front = ThreadPoolExecutor(workers, thread_name_prefix="minilm", initializer=_on_one_core)
+        back = ThreadPoolExecutor(1, thread_name_prefix="minilm-bulk", initializer=_in_the_background)
+        batcher = Batcher(self._encode, max_batch=max_batch, executor=front, workers=workers)
+        bulk = Batcher(self._encode, max_batch=max_batch, executor=back, linger_s=0.0)
+        super().__init__(self._encode, cache=cache, batcher=batcher, bulk=bulk, kept=kept)
         self._loading = threading.Lock()
         self._model: Encoder | None = None
 
@@ -272,10 +279,14 @@ class MiniLM(CachedEmbedder):
             return self._model
 
 
-def _in_the_background() -> None:
+def _on_one_core() -> None:
     import torch
 
     torch.set_num_threads(1)  # of the calling thread
+
+
+def _in_the_background() -> None:
+    _on_one_core()
     if sys.platform == "linux":  # where a thread has a priority of its own
         thread = threading.get_native_id()
         with contextlib.suppress(OSError):

