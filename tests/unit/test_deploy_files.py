@@ -249,7 +249,7 @@ def test_only_its_own_pods_reach_a_pod() -> None:
 def test_secrets_are_not_written_down() -> None:
     for container in containers():
         for entry in container["env"]:
-            if re.search("TOKEN|URL|KEY", entry["name"]) and entry["name"] != "MARG_MODELS__BASE_URL":
+            if re.search("(TOKEN|URL|KEY)$", entry["name"]) and entry["name"] != "MARG_MODELS__BASE_URL":
                 assert "secretKeyRef" in entry["valueFrom"], entry
 
 

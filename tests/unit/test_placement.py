@@ -124,18 +124,35 @@ def test_more_actors_than_a_pool_can_hold_are_told_of(caplog: pytest.LogCaptureF
 
 
 def test_workers_spread_over_a_ray_that_is_attached_to() -> None:
-    assert options_of(runtime(), "worker:0") == {"scheduling_strategy": "SPREAD"}
-    assert options_of(runtime(spread=False), "worker:0") == {}
-    assert options_of(runtime(), "ledger") == {}
-    both = options_of(runtime(placement={"all": {"crew": 1}}), "worker:0")
+    ids = [f"{n:056x}" for n in range(4)]
+    gpu = Node(ids[0], "one", {"CPU": 8, "GPU": 1, "crew": 1})
+    idle = Node(ids[1], "one", {"crew": 1})
+    plain = [Node(id, "two", {"CPU": 2, "crew": 1}) for id in ids[2:]]
+    nodes = [gpu, idle, *plain]
+
+    def seat(actor: str, nodes: list[Node], **fields: object) -> str:
+        strategy = options_of(runtime(**fields), actor, nodes)["scheduling_strategy"]
+        assert strategy.soft  # it may go elsewhere
+        return str(strategy.node_id)
+
+    assert [seat(f"worker:{n}", nodes) for n in range(3)] == [ids[2], ids[3], ids[2]]
+    assert seat("worker:1", [gpu, idle]) == ids[0]  # tasks run there
+    assert seat("worker:1", [idle]) == ids[1]
+    assert seat("worker:1", nodes, placement={"worker": {"GPU": 1}}) == ids[0]
+    assert options_of(runtime(spread=False), "worker:0", nodes) == {}
+    assert options_of(runtime(), "ledger", nodes) == {}
+
+
+def test_a_worker_whose_nodes_are_still_to_come_is_spread_by_ray() -> None:
+    both = options_of(runtime(placement={"all": {"crew": 1}}), "worker:0", [HEAD])
     assert both == {"resources": {"crew": 1}, "scheduling_strategy": "SPREAD"}
 
 
 def test_actors_beside_a_databases_file_stay_with_it_unless_they_are_placed() -> None:
-    kept = options_of(runtime(), "worker:0", "ab" * 28)["scheduling_strategy"]
+    kept = options_of(runtime(), "worker:0", NODES, "ab" * 28)["scheduling_strategy"]
     assert (kept.node_id, kept.soft) == ("ab" * 28, False)
-    placed = options_of(runtime(placement={"worker": {"crew": 1}}), "worker:0", "ab" * 28)
-    assert placed == {"resources": {"crew": 1}, "scheduling_strategy": "SPREAD"}
+    placed = options_of(runtime(placement={"ledger": {"crew": 1}}), "ledger", NODES, "ab" * 28)
+    assert placed == {"resources": {"crew": 1}}
 
 
 # ---- actors that wait

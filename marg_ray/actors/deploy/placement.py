@@ -149,20 +149,37 @@ def check(runtime: RuntimeSettings, actors: Iterable[str], nodes: Sequence[Node]
             )
 
 
-def options_of(runtime: RuntimeSettings, actor: str, together: str = "") -> dict[str, Any]:
+def options_of(runtime: RuntimeSettings, actor: str, nodes: Sequence[Node], together: str = "") -> dict[str, Any]:
     """Options of `ray.remote` that say where the actor of a name runs.
 
-    `together` is the node that actors stay on which have no place of their own; empty lets them go anywhere.
+    Workers go to one fitting node after the other, and elsewhere when theirs takes no more work. `together` is the node
+    that actors stay on which have no place of their own; empty lets them go anywhere.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     needs = needs_of(runtime, actor)
-    options = needs.options()
     if together and not needs:
         return {"scheduling_strategy": NodeAffinitySchedulingStrategy(together, soft=False)}
-    if runtime.spread and kind_of(actor) == "worker":
-        options["scheduling_strategy"] = "SPREAD"
+    options, kind = needs.options(), kind_of(actor)
+    if runtime.spread and kind == "worker":
+        seats = seats_of(needs, nodes)
+        number = int(actor.rpartition(":")[2])
+        options[
+            "scheduling_strategy"
+        ] = (  # Ray's own "SPREAD" may put two actors on one node although others are empty
+            NodeAffinitySchedulingStrategy(seats[number % len(seats)].id, soft=True, _spill_on_unavailable=True)
+            if seats
+            else "SPREAD"
+        )
     return options
+
+
+def seats_of(needs: Needs, nodes: Sequence[Node]) -> list[Node]:
+    """The nodes to spread over: that fit; of these, such as take tasks; of these, such as keep no GPU busy."""
+    fit = [node for node in nodes if needs.fit(node)]
+    working = [node for node in fit if node.resources.get("CPU")] or fit
+    plain = [node for node in working if not node.resources.get("GPU")] or working
+    return sorted(plain, key=lambda node: node.id)
 
 
 def nodes_here() -> list[Node]:

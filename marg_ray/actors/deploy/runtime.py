@@ -296,7 +296,7 @@ def _places(
         if len(hosts(nodes)) > 1:
             beside.append(lambda: say_unshared(settings, nodes, here))
     threads = [threading.Thread(target=work, daemon=True, name="marg-places") for work in beside]
-    return lambda name: options_of(runtime, name, here if together else ""), threads
+    return lambda name: options_of(runtime, name, nodes, here if together else ""), threads
 
 
 def _actor_names(runtime: RuntimeSettings) -> list[str]:
