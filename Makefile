@@ -8,7 +8,7 @@ STAMP := .venv/.made-from-lock
 DOCS := examples/library
 OUT := demo-out
 
-.PHONY: help setup demo test check format bench lock library clean
+.PHONY: help setup demo test vllm check format bench lock library clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -31,6 +31,10 @@ demo: $(STAMP) ## three questions of examples/library, answered offline into dem
 
 test: $(STAMP) ## all tests
 	$(BIN)/python -m pytest -q
+
+vllm: ## the tests of both tiers on the real engine, in an environment of their own (.venv-vllm, 4 GB)
+	bash tests/vllm/environment.sh
+	.venv-vllm/bin/python -m pytest -q tests/vllm
 
 check: $(STAMP) ## format, lint, types and the layers of the packages
 	$(BIN)/ruff format --check .
@@ -59,5 +63,5 @@ lock: ## resolve pyproject.toml into requirements.lock, keeping its pins; make l
 library: $(STAMP) ## build the PDF and Word files of examples/library again
 	$(BIN)/python examples/build_library.py
 
-clean: ## remove what was built, except .venv
+clean: ## remove what was built, except the environments
 	rm -rf $(OUT) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
