@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from marg_ray.batch.results import RowResult
 from marg_ray.errors import UsageError
-from marg_ray.files import write_whole
+from marg_ray.report.writers import DRAFT
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -67,10 +67,15 @@ class BatchFolder:
         """Drop the lines of rows that are worked on again; also what is torn, and what a later line replaces."""
         gone = set(keys)
         self.results = {k: r for k, r in self.results.items() if k not in gone}
+        self._rewrite()
+
+    def _rewrite(self) -> None:
         kept = "".join(f"{r.model_dump_json()}\n" for r in self.results.values()).encode()
         path = self.root / RESULTS
         if (path.read_bytes() if path.exists() else b"") != kept:
-            write_whole(path, kept)
+            new = path.with_name(f"{DRAFT}{secrets.token_hex(8)}.new")
+            new.write_bytes(kept)
+            os.replace(new, path)
 
     def add(self, result: RowResult) -> None:
         """Write a row's line; it is on disk when this returns.
@@ -78,9 +83,13 @@ class BatchFolder:
         Raises:
             UsageError: it cannot be written.
         """
+        before = self.results.pop(result.key, None)
         self.results[result.key] = result
         try:
-            _append(self.root / RESULTS, result.model_dump_json())
+            if before is None:
+                _append(self.root / RESULTS, result.model_dump_json())
+            else:
+                self._rewrite()
         except OSError as exc:
             raise _unusable(self.root, exc) from None
 

@@ -185,7 +185,8 @@ class _Batch:
             raise UsageError(f"{what} wrong, and nothing was begun", "correct the file, or leave --strict out")
         for row in self.plan.changed:
             typer.echo(f"marg: line {row.line}: {row.key} asks something else now, and is asked anew", err=True)
-        invalid = [of_problem(p) for p in self.problems]
+        questions = {row.line: row.question for row in self.reading.rows}
+        invalid = [of_problem(p, questions.get(p.line, "")) for p in self.problems]
         self.folder.forget([t.row.key for t in self.plan.todo if t.before is None] + [r.key for r in invalid])
         for result in invalid:
             self.folder.add(result)

@@ -58,11 +58,13 @@ def test_sessions_are_found_again_wherever_the_journal_was_cut(tmp_path: Path, c
 def test_a_later_line_of_a_key_stands(tmp_path: Path) -> None:
     folder = BatchFolder(tmp_path)
     folder.add(result("a", "halted"))
+    folder.add(result("b"))
     folder.add(result("a", "passed"))
-    folder.forget(())
     folder.close()
-    (line,) = (tmp_path / RESULTS).read_text("utf-8").splitlines()
-    assert json.loads(line)["status"] == "passed"
+    lines = map(json.loads, (tmp_path / RESULTS).read_text("utf-8").splitlines())
+    assert [(line["key"], line["status"]) for line in lines] == [("b", "passed"), ("a", "passed")]
+    (tmp_path / "plain").write_text("")
+    assert (tmp_path / RESULTS).stat().st_mode == (tmp_path / "plain").stat().st_mode, "others may read it, as any file"
 
 
 def test_one_command_works_in_a_folder(tmp_path: Path) -> None:
