@@ -11,7 +11,7 @@ import pytest
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.models.client import ModelTask
 from marg_ray.models.packing import pack
-from marg_ray.models.prompting import below, estimate_tokens, render, template_digest
+from marg_ray.models.prompting import below, estimate_tokens, fewest_tokens, render, template_digest
 from marg_ray.models.tasks import TASKS, DraftSection, ExtractClaims, FreeText, Passage, Pick, Picks
 from tests import model_tasks as samples
 from tests.flow import World
@@ -221,6 +221,18 @@ def test_strange_letters_do_not_break_a_prompt() -> None:
 )
 def test_tokens_are_estimated(text: str, low: int, high: int) -> None:
     assert low <= estimate_tokens(text) <= high
+
+
+def test_no_tokenizer_makes_fewer_tokens_than_the_fewest() -> None:
+    """Characters per token of prose, as public tokenizers make them at most: a count below these is a cut prompt."""
+    most = {
+        "antidisestablishmentarianism and institutional considerations ": 6.5,
+        "潮汐发电站的成本": 2.2,
+        "ज्वारीय ऊर्जा ": 3.0,
+    }
+    for text, per_token in most.items():
+        assert fewest_tokens(text * 500) <= len(text) * 500 / per_token
+        assert fewest_tokens(text * 500) > 0.25 * estimate_tokens(text * 500)
 
 
 class TestPacking:
