@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from marg_ray.models.endpoints import Endpoint
     from marg_ray.settings import Settings
 
 
 ANSWERS_WITHIN_S = 3.0
+PROBED_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,16 @@ class Finding:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     offline: Annotated[bool, typer.Option("--offline", help="As it would be with --offline.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Ask each model again what it can do; otherwise once a week.")
+    ] = False,
 ) -> None:
     """Show which model and sources would be used, and why; exit 1 where something is broken."""
     import asyncio
 
     from marg_ray.settings import load
 
-    findings = asyncio.run(_examine(offline, load()))
+    findings = asyncio.run(_examine(offline, load(), probe))
     for finding in findings:
         if as_json:
             typer.echo(json.dumps(asdict(finding), ensure_ascii=False))
@@ -41,7 +46,7 @@ def doctor(
     raise typer.Exit(0 if all(f.fine for f in findings) else 1)
 
 
-async def _examine(offline: bool, settings: Settings) -> list[Finding]:
+async def _examine(offline: bool, settings: Settings, probe: bool = False) -> list[Finding]:
     import platform
 
     return [
@@ -50,7 +55,7 @@ async def _examine(offline: bool, settings: Settings) -> list[Finding]:
         *await _store(settings),
         _files(settings),
         _ray(settings),
-        await _model(settings, offline),
+        *await _model(settings, offline, probe),
         _embeddings(),
         await _search(settings, offline),
     ]
@@ -133,16 +138,46 @@ def _ray(settings: Settings) -> Finding:
     return Finding("ray", True, f"{importlib.metadata.version('ray')}, {where}")
 
 
-async def _model(settings: Settings, offline: bool) -> Finding:
+async def _model(settings: Settings, offline: bool, probe: bool) -> list[Finding]:
+    """Which models a run would use, and what each endpoint can do."""
+    import asyncio
+
     from marg_ray.actors.assembly import model_name
     from marg_ray.errors import MargError
-    from marg_ray.models.select import choose
+    from marg_ray.models.select import choose, endpoints_of
 
     try:
         choice = await choose(settings, offline=offline)
+        chosen = Finding("model", True, f"{model_name(choice)}: {choice.why}")
+        endpoints = [] if settings.tape.replay else endpoints_of(choice, settings, os.environ)
     except MargError as exc:
-        return Finding("model", False, f"{exc}; {exc.hint}")
-    return Finding("model", True, f"{model_name(choice)}: {choice.why}")
+        return [Finding("model", False, f"{exc}; {exc.hint}")]
+    return [chosen, *await asyncio.gather(*(_endpoint(settings, e, probe) for e in endpoints))]
+
+
+async def _endpoint(settings: Settings, endpoint: Endpoint, again: bool) -> Finding:
+    """What an endpoint can do: as it is remembered, else as it answers now."""
+    import asyncio
+
+    from marg_ray.errors import MargError
+    from marg_ray.models.prices import price_of
+    from marg_ray.models.probe import probe, remember, remembered
+
+    named = f"{endpoint.name} at {endpoint.host}"
+    found = None if again else remembered(settings.home, endpoint)
+    if found is None:
+        quick = settings.models.model_copy(update={"timeout_s": min(settings.models.timeout_s, PROBED_WITHIN_S)})
+        try:
+            found = await probe(endpoint, quick)
+            remember(settings.home, endpoint, found)
+        except MargError as exc:
+            return Finding("endpoint", False, str(exc))
+        except OSError as exc:
+            return Finding("endpoint", False, f"{named}: {exc.strerror}")
+    price = await asyncio.to_thread(price_of, endpoint)
+    costs = {"unknown": "price not known", "local": "on this machine"}.get(price.source, "price known")
+    key = "with a key" if endpoint.key else "without a key"
+    return Finding("endpoint", True, f"{named}, {key}: {found.in_words()}; {costs}")
 
 
 def _embeddings() -> Finding:

@@ -103,14 +103,31 @@ class Endpoint:
 _SECRETS = re.compile(r"\b(?:sk|gsk|key|pk|AIza)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}|(?<=Bearer )[\w.~+/=-]{6,}")
 
 
-def resolve(spec: str, settings: ModelSettings, env: Mapping[str, str]) -> Endpoint:
+def provider_of(spec: str) -> str:
+    """The provider that a spec names, or the host of its address."""
+    spec = spec.strip()
+    if spec.startswith(("http://", "https://")):
+        return urlsplit(spec).netloc.rpartition("@")[2]
+    return spec.partition(":")[0].lower()
+
+
+def resolve(
+    spec: str, settings: ModelSettings, env: Mapping[str, str], *, role: str = "", second: bool = False
+) -> Endpoint:
     """The endpoint that `provider:model`, `http://host:port/v1:model` or (with `base_url` set) a bare model names.
+
+    Its key is that of the `role` or of the provider in `keys`, else `api_key`, else the provider's variable. What is
+    `second` to another provider's model never gets the `api_key` (and address) that is meant for the first.
 
     Raises:
         UsageError: the provider is unknown, the model is missing, or a key is needed and there is none.
     """
     spec = spec.strip()
-    own_key = settings.api_key.get_secret_value().strip()
+    keys = {name.lower(): key.get_secret_value().strip() for name, key in settings.keys.items()}
+    own_key = keys.get(role) or keys.get(provider_of(spec)) or ""
+    own_key = own_key or ("" if second else settings.api_key.get_secret_value().strip())
+    if second:
+        settings = settings.model_copy(update={"base_url": ""})
     if spec.startswith(("http://", "https://")):
         found = None if "@" in urlsplit(spec).netloc else _URL.fullmatch(spec)
         if found is None or not found["model"]:
@@ -138,7 +155,7 @@ def resolve(spec: str, settings: ModelSettings, env: Mapping[str, str]) -> Endpo
         raise UsageError(f"{spec!r} names no model", f"write {name}:model-name")
     key = own_key or env.get(provider.key, "").strip()
     if provider.key and not key:
-        raise UsageError(f"{name} needs a key", f"set {provider.key} or MARG_MODELS__API_KEY")
+        raise UsageError(f"{name} needs a key", f"set {provider.key}, MARG_MODELS__API_KEY or models.keys")
     return Endpoint(
         provider=name,
         model=model,

@@ -73,7 +73,12 @@ class Exchange:
         self.endpoint = endpoint
         self.abilities = Abilities(endpoint.structure)
         self.breaker = Breaker(clock=clock)
-        self.wire = Wire(endpoint, timeout_s=settings.timeout_s, connections=settings.concurrency)
+        self.wire = Wire(
+            endpoint,
+            timeout_s=settings.timeout_s,
+            silence_s=settings.silence_s,
+            connections=settings.concurrency,
+        )
         self._retries = settings.retries
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._sleep, self._clock = sleep, clock

@@ -17,7 +17,7 @@ from marg_ray.models.estimates import Allowance, carrying, most_tokens
 from marg_ray.models.exchange import Ask, Exchange, Message, Sleep
 from marg_ray.models.packing import Packed, pack
 from marg_ray.models.prices import Price, catalogue_needed, price_of
-from marg_ray.models.prompting import estimate_tokens
+from marg_ray.models.prompting import estimate_tokens, fewest_tokens
 from marg_ray.models.tasks import FreeText
 from marg_ray.models.wire import Answer, Deltas, TooLong, Transient
 from marg_ray.records import Note, Usage
@@ -189,7 +189,7 @@ class _Conversation(Generic[OutT]):
         while tries <= allowed:
             answer = await self._ask(messages, room, first=not (tries or cuts))
             try:
-                return task.understood(replies.read(answer.text, task.asked_for(), answer.finish))
+                return task.understood(replies.read(answer.text, task.asked_for(), answer.finish, answer.refusal))
             except replies.CutShort:
                 cuts += 1
                 if cuts > 1 and answer.finish == "length":
@@ -213,7 +213,7 @@ class _Conversation(Generic[OutT]):
             answer = await self._ask(messages, room, first=tries == 0, deltas=deltas)
             await deltas.flush()
             try:
-                return replies.read(answer.text, FreeText, answer.finish)
+                return replies.read(answer.text, FreeText, answer.finish, answer.refusal)
             except replies.Unreadable as exc:
                 complaint = str(exc)
             except replies.CutShort as cut:
@@ -255,7 +255,7 @@ class _Conversation(Generic[OutT]):
         ask = Ask(
             messages=messages,
             max_tokens=room,
-            temperature=model.settings.temperature if first else 0.0,
+            temperature=model.settings.temperatures.get(task.role, model.settings.temperature) if first else 0.0,
             name=task.template,
             output=None if task.output is FreeText else task.asked_for(),
             window=model.endpoint.window or model.settings.context_tokens,
@@ -271,7 +271,7 @@ class _Conversation(Generic[OutT]):
         model.opens_inside = model.opens_inside or replies.opens_inside_reasoning(answer.text)
         silent = answer.finish == "length" and not answer.text.strip()  # it thought until there was no room left
         model.reasons = model.reasons or answer.reasoned or silent or "</think>" in answer.text
-        self._count(answer, estimated)
+        self._count(answer, estimated, sum(fewest_tokens(m["content"]) for m in messages))
         return answer
 
     async def _fault(self, exc: Transient, again: bool) -> None:
@@ -281,7 +281,7 @@ class _Conversation(Generic[OutT]):
         if again:
             await self.allowance.need(self.usage + self.trying)
 
-    def _count(self, answer: Answer, estimated: int) -> None:
+    def _count(self, answer: Answer, estimated: int, fewest: int) -> None:
         tokens_in = estimated if answer.tokens_in is None else answer.tokens_in
         tokens_out = estimate_tokens(answer.text) if answer.tokens_out is None else answer.tokens_out
         self.usage += Usage(
@@ -291,7 +291,7 @@ class _Conversation(Generic[OutT]):
             cost=self.model.cost(tokens_in, tokens_out, answer.cost),
             seconds=answer.seconds,
         )
-        if answer.tokens_in is not None and SMALLEST_WINDOW <= tokens_in < 0.6 * estimated:
+        if answer.tokens_in is not None and SMALLEST_WINDOW <= tokens_in < fewest:
             self._warn_shortened(estimated, tokens_in)
 
     def _warn_shortened(self, estimated: int, counted: int) -> None:

@@ -23,6 +23,7 @@ _SPECIAL = re.compile(r"<\|(?:channel|message|return|end|start|im_end|eot_id|end
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.S | re.M)
 _PREAMBLE = re.compile(r"\A(?:sure|certainly|of course|okay|ok|here is|here's|below is)\b[^\n]{0,120}:[ \t]*\n+", re.I)
 _CLOSING = tuple(".!?…:;\"')]»”’|*_`>。！？」』）")
+_FILTERED = frozenset({"content_filter", "SAFETY", "refusal"})
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*(?=\s|\Z)|[。！？]")
 
 
@@ -34,14 +35,18 @@ class CutShort(Exception):
     """The reply ends before the answer does; `args[0]` is what there is of it, without reasoning."""
 
 
-def read(content: str | None, output: type[OutT], finish: str = "stop") -> OutT:
-    """The answer that `content` holds. `finish` is the server's finish_reason.
+def read(content: str | None, output: type[OutT], finish: str = "stop", refusal: str = "") -> OutT:
+    """The answer that `content` holds. `finish` is the server's finish_reason, `refusal` what it says in its place.
 
     Raises:
         CutShort: the answer was cut, whether or not the server admits it.
         Unreadable: there is no answer, or not in the asked form.
     """
     text = answer_text(content or "")
+    if refusal and not text:
+        raise Unreadable(f"the model refused: {refusal}")
+    if finish in _FILTERED:
+        raise Unreadable("a content filter of the provider stopped the answer")
     if output is FreeText:
         return output.model_validate({"markdown": _markdown(text, finish)})
     if finish == "length":

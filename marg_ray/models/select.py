@@ -13,8 +13,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from marg_ray.errors import UsageError
-from marg_ray.models.client import ModelClient
-from marg_ray.models.endpoints import PROVIDERS, is_local, ollama_base, resolve
+from marg_ray.models.client import ModelClient, Tier
+from marg_ray.models.endpoints import PROVIDERS, Endpoint, is_local, ollama_base, provider_of, resolve
+from marg_ray.records import Role
 from marg_ray.settings import Settings
 
 EXTRACTIVE = "extractive"
@@ -146,35 +147,78 @@ def build_model(
         UsageError: a spec names no known provider or model, or its key is missing.
     """
     from marg_ray.models.openai_api import OpenAIModel
+    from marg_ray.models.probe import as_remembered
     from marg_ray.models.tiers import TieredModel
     from marg_ray.models.wrappers import FallbackModel
 
     env = os.environ if env is None else env
     made: dict[str, ModelClient] = {}
 
-    def single(spec: str) -> ModelClient:
-        if spec not in made:
-            if spec.strip().lower() == EXTRACTIVE:
-                made[spec] = extractive_factory()
-            else:
-                made[spec] = OpenAIModel(resolve(spec, settings.models, env), settings.models)
-        return made[spec]
+    first = {provider_of(choice.spec_fast), provider_of(choice.spec_strong)}
 
-    def backed(spec: str) -> ModelClient:
-        second = settings.models.fallback
-        if not second or second == spec or spec == EXTRACTIVE:
-            return single(spec)
-        return made.setdefault(f"{spec} or {second}", FallbackModel(single(spec), single(second)))
+    def single(spec: str, role: str = "") -> ModelClient:
+        named = f"{spec} for {role}" if role in settings.models.keys else spec
+        if named not in made:
+            if spec.strip().lower() == EXTRACTIVE:
+                made[named] = extractive_factory()
+            else:
+                second = provider_of(spec) not in first
+                endpoint = resolve(spec, settings.models, env, role=role, second=second)
+                made[named] = OpenAIModel(as_remembered(settings.home, endpoint), settings.models)
+        return made[named]
+
+    def backed(spec: str, role: str = "") -> ModelClient:
+        others = [other for other in fallbacks(settings) if other != spec]
+        if not others or spec == EXTRACTIVE:
+            return single(spec, role)
+        models = (single(spec, role), *map(single, others))
+        return made.setdefault(" or ".join(str(id(m)) for m in models), FallbackModel(*models))
 
     fast, strong = backed(choice.spec_fast), backed(choice.spec_strong)
-    roles = {role: backed(spec) for role, spec in settings.models.roles.items()}
+    roles = {role: backed(spec, role) for role, spec in role_specs(choice, settings).items()}
     return fast if fast is strong and not roles else TieredModel(fast, strong, roles, settings.models.tiers)
+
+
+def fallbacks(settings: Settings) -> list[str]:
+    """The specs that are asked, in order, when a model is unavailable."""
+    return list(dict.fromkeys(s for spec in settings.models.fallback.split(",") if (s := spec.strip())))
+
+
+def role_specs(choice: Choice, settings: Settings) -> dict[Role, str]:
+    """The roles that have a model, or a key, of their own, and that model."""
+    from marg_ray.models.tasks import TASKS
+
+    tiers = {task.role: task.tier for task in TASKS}
+    keyed = {
+        role: choice.spec_fast if tiers.get(role) is Tier.FAST else choice.spec_strong
+        for role in Role
+        if role in settings.models.keys
+    }
+    return {**keyed, **settings.models.roles}
+
+
+def endpoints_of(choice: Choice, settings: Settings, env: Mapping[str, str]) -> list[Endpoint]:
+    """Every endpoint that a run may ask, the tiers' first; none where no model is used.
+
+    Raises:
+        UsageError: a spec names no known provider or model, or its key is missing.
+    """
+    first = {provider_of(choice.spec_fast), provider_of(choice.spec_strong)}
+    named = [(choice.spec_strong, ""), (choice.spec_fast, "")]
+    named += [(spec, str(role)) for role, spec in role_specs(choice, settings).items()]
+    named += [(spec, "") for spec in fallbacks(settings)]
+    found = [
+        resolve(spec, settings.models, env, role=role, second=provider_of(spec) not in first)
+        for spec, role in named
+        if spec.strip().lower() != EXTRACTIVE
+    ]
+    return list({(e.name, e.base_url, e.key): e for e in found}.values())
 
 
 def _check_offline(choice: Choice, settings: Settings, env: Mapping[str, str], offline: bool) -> None:
     if not offline:
         return
-    specs = {choice.spec_fast, choice.spec_strong, settings.models.fallback, *settings.models.roles.values()}
+    specs = {choice.spec_fast, choice.spec_strong, *fallbacks(settings), *settings.models.roles.values()}
     for spec in specs - {EXTRACTIVE, ""}:
         if not resolve(spec, settings.models, env).local:
             raise UsageError(

@@ -29,6 +29,7 @@ class Answer:
     tokens_out: int | None = None
     cost: float | None = None
     reasoned: bool = False  # reasoning came in a field of its own
+    refusal: str = ""  # what the server says of an answer that was refused
     seconds: float = 0.0
 
 
@@ -67,10 +68,11 @@ class TooLong(WireError):
 
 
 _OVERFLOW = re.compile(
-    r"context.{0,3}(?:length|size|window|limit)|maximum context|prompt (?:is )?too (?:long|large)|input (?:is )?too "
-    r"(?:long|large)|too many (?:input )?tokens|reduce the (?:length|size)|max_model_len|num_ctx|request too large|"
+    r"context.{0,3}(?:length|size|window|limit)|maximum (?:context|prompt)|prompt (?:is )?too (?:long|large)|"
+    r"input (?:is )?too (?:long|large)|too many (?:input )?tokens|reduce the (?:length|size)|max_model_len|num_ctx|"
+    r"request too large|"
     r"exceed\w* .{0,40}(?:token|context)|(?:token|context).{0,40}exceed|longer than the (?:model|maximum)|"
-    r"(?:request|payload) entity too large",
+    r"(?:request|payload) entity too large|tokens.{0,40}must be (?:<=|≤|<|at most|less than)",
     re.I,
 )
 _NUMBER = r"(\d[\d,_ ]{1,9}\d)(?!\d)"
@@ -79,15 +81,20 @@ _LIMITS = [
     for p in (
         rf"(?:context|window)[^.\d]{{0,60}}?{_NUMBER}",
         rf"(?:>|≤|<=) ?{_NUMBER} (?:tokens )?max",
+        rf"(?:must be|tokens) (?:≤|<=|<|at most|less than) ?{_NUMBER}",
         rf"max\w*[^.\d]{{0,60}}?{_NUMBER}",
         rf"limit[^.\d]{{0,40}}?{_NUMBER}",
         rf"{_NUMBER} ?(?:tokens? )?(?:limit|max|context)",
     )
 ]
 _COUNTED = re.compile(
-    rf"(?:requested|has|contains?|resulted in|too long:|passed|got) (?:about |at least )?{_NUMBER}"
-    r" ?(?:input |prompt )?tokens",
+    rf"(?:requested|has|contains?|resulted in|too long:|passed|got|given:?) (?:about |at least )?{_NUMBER}"
+    r" ?(?:input |prompt |`inputs` )?tokens",
     re.I,
+)
+_SPENT = re.compile(r"insufficient_quota|billing|insufficient (?:balance|credits|funds)", re.I)  # waiting does not help
+_AGAIN_IN = re.compile(
+    r"(?:try again in|retry (?:in|after)|\"retryDelay\":\s*\")\s*(?:(\d+)m(?!s))?(\d+(?:\.\d+)?)?\s*(ms|s)?\b", re.I
 )
 _FEATURES = {
     "response_format": re.compile(
@@ -103,9 +110,9 @@ _FEATURES = {
 class Wire:
     """One endpoint, asked over a pool of connections of its own."""
 
-    def __init__(self, endpoint: Endpoint, *, timeout_s: float, connections: int) -> None:
+    def __init__(self, endpoint: Endpoint, *, timeout_s: float, connections: int, silence_s: float = 60.0) -> None:
         self.endpoint = endpoint
-        self._timeout_s = timeout_s
+        self._timeout_s, self._silence_s = timeout_s, silence_s
         self._connections = Connections(endpoint, limit=connections)
 
     async def send(self, body: dict[str, Any], on_delta: Deltas | None = None, *, caller: str = "") -> Answer:
@@ -135,16 +142,25 @@ class Wire:
         await self._connections.aclose()
 
     async def _read(self, response: aiohttp.ClientResponse, body: dict[str, Any], on_delta: Deltas | None) -> Answer:
-        if not 200 <= response.status < 300:
-            text = await response.text(errors="replace")
-            raise self._error_in_reply(_error(text), response.status, body, _retry_after(response.headers))
-        kind = response.headers.get("content-type", "")
-        if on_delta is None or "event-stream" not in kind:
-            return self._whole(await response.text(errors="replace"), kind)
-        return await self._from_events(_lines(response.content.iter_any()), on_delta)
+        chunks, kind = self._chunks(response), response.headers.get("content-type", "")
+        if 200 <= response.status < 300 and "event-stream" in kind:
+            return await self._from_events(_lines(chunks), on_delta or _unheard)
+        text = b"".join([chunk async for chunk in chunks]).decode("utf-8", "replace")
+        if 200 <= response.status < 300:
+            return self._whole(text, kind)
+        error = _error(text)
+        if _dict(error).get("code") == "json_validate_failed":  # Groq checks JSON itself, and has kept what it was
+            return _answer(str(error.get("failed_generation") or ""), "stop", {}, False)
+        raise self._error_in_reply(error, response.status, body, _retry_after(response.headers, text))
+
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The body as it comes. The first piece may take as long as an answer; after it, a long silence is a fault."""
+        async for chunk in _watched(response.content.iter_any(), self._silence_s):
+            yield chunk
 
     async def _from_events(self, lines: AsyncIterator[str], on_delta: Deltas) -> Answer:
         texts: list[str] = []
+        refused: list[str] = []
         finish, reasoned, seen = "", False, False
         usage: dict[str, Any] = {}
         async for event in _events(lines):
@@ -156,6 +172,7 @@ class Wire:
                 delta = _dict(choice.get("delta"))
                 finish = str(choice.get("finish_reason") or finish)
                 reasoned = reasoned or bool(delta.get("reasoning_content") or delta.get("reasoning"))
+                refused.append(_text(delta.get("refusal")))
                 if piece := _text(delta.get("content")):
                     texts.append(piece)
                     await on_delta(piece)
@@ -163,7 +180,9 @@ class Wire:
             raise Transient("the reply held no choices", begun=True)
         if not finish and not usage:
             raise Transient("the stream broke off", begun=True)
-        return _answer("".join(texts), finish, usage, reasoned)
+        if finish == "error":
+            raise Transient("the provider gave up in the middle of the answer", begun=True)
+        return _answer("".join(texts), finish, usage, reasoned, "".join(refused))
 
     def _whole(self, text: str, content_type: str) -> Answer:
         try:
@@ -181,7 +200,10 @@ class Wire:
         message = _dict(choice.get("message"))
         reasoned = bool(message.get("reasoning_content") or message.get("reasoning"))
         finish = str(choice.get("finish_reason") or "stop")
-        return _answer(_text(message.get("content")), finish, _dict(reply.get("usage")), reasoned)
+        if error := choice.get("error"):  # OpenRouter's, of the provider behind it
+            raise self._error_in_reply(error, 200)
+        usage = _dict(reply.get("usage"))
+        return _answer(_text(message.get("content")), finish, usage, reasoned, _text(message.get("refusal")))
 
     def _broken_off(self, exc: Exception) -> Transient:
         import aiohttp
@@ -207,6 +229,8 @@ class Wire:
         searched = f"{fields.get('code', '')} {said}"
         if status in (200, 400, 413, 422, 500) and _OVERFLOW.search(searched):
             return TooLong(reason, *_sizes(fields, said))
+        if status == 429 and _SPENT.search(searched):
+            return Refused(reason)
         if status in (400, 404, 422, 501) and body is not None:
             for feature, pattern in _FEATURES.items():
                 if feature in body and pattern.search(said):
@@ -227,10 +251,12 @@ def _error(text: str) -> Any:
         told = json.loads(text)
     except ValueError:
         return text[:2000].strip()
+    if isinstance(told, list) and told:  # Gemini's
+        told = told[0]
     return told.get("error", told) if isinstance(told, dict) else text[:2000].strip()
 
 
-def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> Answer:
+def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool, refusal: str = "") -> Answer:
     cost = usage.get("cost")
     thought = bool(_dict(usage.get("completion_tokens_details")).get("reasoning_tokens"))
     return Answer(
@@ -240,6 +266,7 @@ def _answer(text: str, finish: str, usage: dict[str, Any], reasoned: bool) -> An
         tokens_out=_count(usage.get("completion_tokens")),
         cost=float(cost) if isinstance(cost, int | float) else None,
         reasoned=reasoned or thought,
+        refusal="" if text.strip() else refusal.strip()[:300],
     )
 
 
@@ -261,6 +288,24 @@ def _list(value: Any) -> list[Any]:
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
+
+
+async def _unheard(_: str) -> None:
+    """For a server that streams although nobody asked it to."""
+
+
+async def _watched(chunks: AsyncIterator[bytes], silence_s: float) -> AsyncIterator[bytes]:
+    begun = False
+    while True:
+        try:
+            async with asyncio.timeout(silence_s if begun else None):
+                chunk = await anext(chunks, None)
+        except TimeoutError:
+            raise Transient(f"it fell silent for {silence_s:g} s in the middle of its answer", begun=True) from None
+        if chunk is None:
+            return
+        begun = True
+        yield chunk
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
@@ -299,8 +344,8 @@ def _int(digits: str) -> int:
     return int(re.sub(r"\D", "", digits))
 
 
-def _retry_after(headers: Any) -> float | None:
-    """Seconds from `Retry-After` (a number or a date) or `retry-after-ms`."""
+def _retry_after(headers: Any, text: str = "") -> float | None:
+    """Seconds from `Retry-After` (a number or a date) or `retry-after-ms`; else what the reply's text says."""
     from datetime import UTC, datetime
     from email.utils import parsedate_to_datetime
 
@@ -314,4 +359,13 @@ def _retry_after(headers: Any) -> float | None:
     try:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
+        return _told_in(text)
+
+
+def _told_in(text: str) -> float | None:
+    """Seconds, as in "try again in 1m7.5s" (Groq, OpenAI) and "retryDelay": "37s" (Gemini)."""
+    found = _AGAIN_IN.search(text[:4000])
+    if found is None or not (found[1] or found[2]):
         return None
+    seconds = float(found[2] or 0) / (1000 if (found[3] or "").lower() == "ms" else 1)
+    return 60.0 * int(found[1] or 0) + seconds

@@ -280,7 +280,7 @@ class Taped(World):
         model, embedder = MeteredModel(model, self.ledger), TapedEmbedder(tape, HashingEmbedder())
         researcher = self.agents[Role.RESEARCHER]
         assert isinstance(researcher, Researcher)
-        units = taped(replace(researcher.workers, model=model, embedder=embedder), tape)  # type: ignore[type-var]
+        units = taped(replace(researcher.workers, model=model, embedder=embedder), tape)  # type: ignore[type-var, arg-type]
         for role, agent in self.agents.items():
             changes: dict[str, Any] = {}
             match agent:
@@ -306,7 +306,7 @@ class Taped(World):
         await self.jitter.pause()
         return message
 
-    async def bytes(self, session_id: str = "S", **fields: object) -> bytes:
+    async def report_bytes(self, **fields: object) -> bytes:
         """The report's JSON of a run that is asked."""
         state = await self.ask(QUESTION, **fields)
         assert state.report is not None, state.halt
@@ -331,12 +331,12 @@ def wide_world(folder: Path) -> Taped:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_a_replayed_run_gives_the_same_report_byte_for_byte(tmp_path: Path, seed: int) -> None:
-    recorded = await wide_world(tmp_path / "a").on(recorder(tmp_path), seed).bytes()
+    recorded = await wide_world(tmp_path / "a").on(recorder(tmp_path), seed).report_bytes()
     assert b"gone (HTTP 410)" in recorded
     for n, again in enumerate((seed + 100, seed + 200)):
         engines: Any = (EngineAway(),)
         world = Taped(tmp_path / str(n), model=Away(), pages={}, engines=engines)
-        assert await world.on(player(tmp_path), again).bytes() == recorded
+        assert await world.on(player(tmp_path), again).report_bytes() == recorded
 
 
 class EngineAway:
@@ -358,7 +358,7 @@ async def test_without_the_recorded_order_the_log_would_be_another(tmp_path: Pat
 
 
 async def test_a_replay_that_asks_something_new_halts_and_says_what(tmp_path: Path) -> None:
-    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).bytes()
+    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).report_bytes()
     world = Taped(tmp_path / "b", model=Away())
     state = await world.on(player(tmp_path), 2).ask("What do tidal stations cost?")
     assert state.halt is not None
@@ -368,7 +368,7 @@ async def test_a_replay_that_asks_something_new_halts_and_says_what(tmp_path: Pa
 
 @pytest.mark.parametrize("lost", ["model", "fetch"])
 async def test_a_recording_with_a_hole_never_gives_another_report(tmp_path: Path, lost: str) -> None:
-    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).bytes()
+    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).report_bytes()
     for path in sorted((tmp_path / "tape" / lost).rglob("*.json"))[:1]:
         path.unlink()
     state = await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).ask(QUESTION)
@@ -379,12 +379,12 @@ async def test_a_recording_with_a_hole_never_gives_another_report(tmp_path: Path
 
 async def test_a_replay_that_has_left_its_recording_ends_all_the_same(tmp_path: Path) -> None:
     """The order names tasks that do not come any more: nobody waits for them."""
-    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).bytes()
+    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).report_bytes()
     (path,) = (tmp_path / "tape" / "run").glob("*.json")
     told = json.loads(path.read_text())
     told["order"] = ["/never/1", *reversed(told["order"]), "/never/2"]
     path.write_text(json.dumps(told))
-    await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).bytes()
+    await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).report_bytes()
 
 
 async def test_a_run_that_halted_halts_again_and_one_that_recovered_is_whole(tmp_path: Path) -> None:
@@ -398,20 +398,20 @@ async def test_a_run_that_halted_halts_again_and_one_that_recovered_is_whole(tmp
     again = await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).ask(QUESTION)
     assert again.halt is not None
     assert again.halt.error == "ModelUnavailable"
-    whole = await Taped(tmp_path / "c").on(recorder(tmp_path), 3).bytes()
-    assert await Taped(tmp_path / "d", model=Away()).on(player(tmp_path), 4).bytes() == whole
+    whole = await Taped(tmp_path / "c").on(recorder(tmp_path), 3).report_bytes()
+    assert await Taped(tmp_path / "d", model=Away()).on(player(tmp_path), 4).report_bytes() == whole
 
 
 async def test_only_ids_moments_and_durations_come_from_the_recording(tmp_path: Path) -> None:
     """A figure that the replay computes differently shows: here the recorded one is changed by hand."""
-    await Taped(tmp_path / "a").on(recorder(tmp_path), 1).bytes()
+    await Taped(tmp_path / "a").on(recorder(tmp_path), 1).report_bytes()
     (path,) = (tmp_path / "tape" / "run").glob("*.json")
     told = json.loads(path.read_text())
     numbers = {k: v for k, v in told.items() if k not in ("request", "order", "session_id")}
     assert set(numbers) == {"times", "created_at", "finished_at", "wall_seconds", "cost", "seconds", "fetched_at"}
     told["cost"] = dict.fromkeys(told["cost"], 99.0)
     path.write_text(json.dumps(told))
-    replayed = json.loads(await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).bytes())
+    replayed = json.loads(await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).report_bytes())
     assert replayed["usage"]["cost"] == 0.0
 
 
