@@ -34,6 +34,7 @@ FLAT_LIMITS = {**{f"max_{name}": name for name in LIMITS if name != "deadline"},
 SEPARATOR = ";"  # between the values of one CSV cell
 MANY = frozenset({"docs", "focus", "sections", "text"})
 LONGEST_KEY = 200
+LINE, WRONG, HINT = "@line", "@wrong", "@hint"  # a row that was sent on: the line it had, and why it is wrong
 _BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _WORD = re.compile(r"[^\W_]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # stands for a byte that is no UTF-8
@@ -241,8 +242,11 @@ def _row(line: int, found: Any) -> Row | Problem:
         return Problem(line, "is no object with a `question`")
     if _SURROGATE.search(json.dumps(found, ensure_ascii=False)):
         return Problem(line, "is not UTF-8", "save the file as UTF-8")
+    line = found[LINE] if isinstance(found.get(LINE), int) else line
     key = found.get("key", found.get("id", ""))
     key = key if isinstance(key, str) else ""
+    if isinstance(found.get(WRONG), str):
+        return Problem(line, found[WRONG], str(found.get(HINT, "")), key=key)
     try:
         fields = _fields(found)
         row = Row.model_validate({**fields, "line": line})
@@ -264,7 +268,7 @@ def _fields(found: dict[str, Any]) -> dict[str, Any]:
     limits = dict(found["limits"]) if isinstance(found.get("limits"), dict) else {}
     for given, value in found.items():
         name = SAME.get(given, given)
-        if value is None or name == "line":
+        if value is None or name in ("line", LINE):
             continue
         if name in FLAT_LIMITS:
             limits[FLAT_LIMITS[name]] = value

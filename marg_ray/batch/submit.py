@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from marg_ray.batch.rows import Row, located
+from marg_ray.batch.rows import HINT, LINE, WRONG, Problem, Row, located
 from marg_ray.errors import UsageError
 
 QUESTIONS = "questions.jsonl"
@@ -43,15 +43,19 @@ class Entry:
         return f'MARG_RUNTIME__RAY_ADDRESS="$RAY_ADDRESS" exec {shlex.join(words)}'
 
 
-def questions_file(rows: Sequence[Row], base: Path) -> bytes:
-    """The rows as a job reads them: with their keys, and with absolute paths."""
-    lines = []
+def questions_file(rows: Sequence[Row], base: Path, wrong: Sequence[Problem] = ()) -> bytes:
+    """The rows as a job reads them: with their keys, the lines they had here, and absolute paths.
+
+    Those that are `wrong` go along, so that they count there as they do here.
+    """
+    lines = [json.dumps({LINE: p.line, WRONG: p.what, HINT: p.todo, "key": p.key}) for p in wrong]
     for row in rows:
         fields = row.model_dump(mode="json", exclude_defaults=True, exclude={"line", "meta"})
         for name in ("docs", "text"):
             if fields.get(name):
                 fields[name] = [str(located(base, path)) for path in fields[name]]
-        lines.append(json.dumps({**fields, **({"meta": row.meta} if row.meta else {})}, ensure_ascii=False))
+        own = {"meta": row.meta} if row.meta else {}
+        lines.append(json.dumps({LINE: row.line, **fields, **own}, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
 
 

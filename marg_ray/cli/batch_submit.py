@@ -115,7 +115,7 @@ class _Submitted:
         name = f"marg-batch-{secrets.token_hex(4)}"
         entry = Entry(self.out, tuple(options_of(self.command, self.submission.model)))
         with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / QUESTIONS).write_bytes(questions_file(self.reading.rows, base))
+            (Path(folder) / QUESTIONS).write_bytes(questions_file(self.reading.rows, base, self.reading.problems))
             await jobs.submit(entry.line(), name=name, folder=Path(folder), env=self.env)
         try:
             write_whole(self.out / NOTE, json.dumps({"job": name, "address": jobs.url}).encode())
@@ -138,15 +138,18 @@ class _Submitted:
             if not self.command.as_json and line.strip():
                 self.console.print(Text(line.rstrip(), style="dim"), soft_wrap=True, highlight=False)
             return
+        told = {problem.line for problem in self.reading.problems}
+        if event["kind"] == "problem" and event.get("line") in told:
+            return
         if self.command.as_json:
             typer.echo(line)
         if event["kind"] == "ended":
             result = RowResult.model_validate(event)
             self.results[result.key] = result
-            told = line_of(result, time.monotonic() - self.began, len(self.results), len(self.reading.rows))
-            self.console.print(Text(told), soft_wrap=True, highlight=False)
+            text = line_of(result, time.monotonic() - self.began, len(self.results), len(self.reading.rows))
+            self.console.print(Text(text), soft_wrap=True, highlight=False)
         elif event["kind"] == "problem" and not self.command.as_json:
-            typer.echo(f"marg: row {event.get('line')} as it was sent: {event.get('detail')}", err=True)
+            typer.echo(f"marg: line {event.get('line')}: {event.get('detail')}", err=True)
         elif event["kind"] == "end":
             self.end = event
 
@@ -173,10 +176,9 @@ class _Submitted:
             shared = all(folder.results.get(k) == r for k, r in self.results.items())
             shared = shared and all((self.out / f).exists() for r in self.results.values() for f in r.files)
             if not shared:
-                lines = {row.key: row.line for row in self.reading.rows}
                 folder.forget(self.results)
-                for key, result in self.results.items():
-                    folder.add(result.model_copy(update={"line": lines.get(key, result.line)}))
+                for result in self.results.values():
+                    folder.add(result)
             return shared
         finally:
             folder.close()

@@ -218,7 +218,7 @@ async def test_an_interrupted_command_leaves_its_rows_to_the_cluster_and_collect
     first.send_signal(signal.SIGINT)
     code, _, err = await finished(first)
     assert code == 130, err
-    assert "of 3 rows are done" in err
+    assert "of 4 rows are done" in err
     assert "go on on the cluster" in err
     code, told, err = await finished(await command(env, *args))
     assert code == 0, err + told

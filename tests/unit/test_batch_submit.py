@@ -57,7 +57,8 @@ def test_rows_are_sent_with_their_keys_and_absolute_paths() -> None:
     assert not back.problems
     assert back.rows[0].question == rows[0].question
     assert back.rows[0].meta == {"n": 1}
-    assert back.rows[1].model_copy(update={"line": 0}) == rows[1]
+    assert back.rows[0].line == 3
+    assert back.rows[1] == rows[1]
     assert "docs" not in second
 
 
@@ -145,7 +146,7 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeJobs:
     monkeypatch.setenv("MARG_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.jsonl").write_text('# no json\n{"question": "a?", "id": "a"}\n')
-    fake = FakeJobs(job_output(RowResult(key="a", line=1, status="passed", sentences=1, files=("a.md",))))
+    fake = FakeJobs(job_output(RowResult(key="a", line=2, status="passed", sentences=1, files=("a.md",))))
 
     async def at(address: str) -> FakeJobs:
         return fake
@@ -163,7 +164,9 @@ def test_figures_come_home_where_the_folder_is_not_shared(
     assert marg(monkeypatch, *SUBMIT, "--env", "A=1") == 0
     ((_, rows, env),) = jobs.sent
     assert env == {"A": "1"}
-    assert json.loads(rows)["key"] == "a"
+    back = read_rows(rows, Form.JSONL)
+    assert [(r.key, r.line) for r in back.rows] == [("a", 2)]
+    assert [str(p) for p in back.problems] == ["line 1: is no JSON: Expecting value"]
     (line,) = lines_of(tmp_path / "out")
     assert (line.key, line.status, line.line) == ("a", "passed", 2)
     told = capsys.readouterr().err
@@ -176,7 +179,7 @@ def test_where_the_folder_is_shared_nothing_has_to_be_fetched(
     jobs: FakeJobs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     folder = BatchFolder(tmp_path / "out")
-    folder.add(RowResult(key="a", line=1, status="passed", sentences=1, files=("a.md",)))
+    folder.add(RowResult(key="a", line=2, status="passed", sentences=1, files=("a.md",)))
     folder.close()
     (tmp_path / "out" / "a.md").write_text("# A")
     before = (tmp_path / "out" / "results.jsonl").read_bytes()
