@@ -7,6 +7,8 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from benchmarks.simulated_llm import Canned, SimulatedLLM, Speed, answer
 from marg_ray.models.client import Call, ModelClient, ModelTask
 from marg_ray.models.endpoints import Endpoint
 from marg_ray.models.openai_api import OpenAIModel
+from marg_ray.models.tape import Tape, TapedModel
 from marg_ray.models.tasks import TASKS, EvidenceCard, FreeText
 from marg_ray.models.testing import CannedModel, ScriptedModel
 from marg_ray.models.testing import answer as good_answer
@@ -134,7 +137,32 @@ async def extractive() -> AsyncIterator[Backend]:
     yield behind(door, module.ExtractiveModel(embeddings.HashingEmbedder(), offload))
 
 
-BACKENDS = (scripted, canned, openai_api, talkative_api, wrapped, extractive)
+class Again:
+    """What a recording answers: each task is recorded just before."""
+
+    def __init__(self, folder: Path, model: ModelClient) -> None:
+        self._first = TapedModel(Tape(folder, replays=False), model)
+        self._again = TapedModel(Tape(folder, replays=True), None, name=model.name)
+        self.name = self._again.name
+
+    async def run(self, task: ModelTask[Any], call: Call) -> Any:
+        await self._first.run(task, replace(call, on_delta=None))
+        return await self._again.run(task, call)
+
+
+async def recording() -> AsyncIterator[Backend]:
+    door = Door()
+    with TemporaryDirectory() as folder:
+        model = CannedModel(before=lambda task, call: door.pass_through())
+        yield behind(door, TapedModel(Tape(Path(folder), replays=False), model))
+
+
+async def replaying() -> AsyncIterator[Backend]:
+    with TemporaryDirectory() as folder:
+        yield Backend(Again(Path(folder), CannedModel()))
+
+
+BACKENDS = (scripted, canned, openai_api, talkative_api, wrapped, extractive, recording, replaying)
 
 
 @pytest.fixture(params=BACKENDS, ids=lambda make: make.__name__)

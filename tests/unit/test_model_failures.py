@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from benchmarks.simulated_llm import Body, Canned, SimulatedLLM, completion, task_name
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.errors import ModelUnavailable, ParseError
-from marg_ray.models.client import Call, ModelClient
+from marg_ray.models.client import Call, ModelClient, ModelTask
 from marg_ray.models.endpoints import Endpoint
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.select import Choice, build_model
@@ -159,8 +159,8 @@ class TestServersThatStop:
         cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
         made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
         try:
-            quiet: Any = {"check": True, "capture_output": True}
-            await asyncio.to_thread(subprocess.run, [*made, "-keyout", str(key), "-out", str(cert)], **quiet)
+            made += ["-keyout", str(key), "-out", str(cert)]
+            await asyncio.to_thread(lambda: subprocess.run(made, check=True, capture_output=True))
         except FileNotFoundError:
             pytest.skip("there is no openssl to make a certificate with")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -235,7 +235,8 @@ class TestRepliesThatAreNone:
     ) -> None:
         reply = Canned(body={"choices": [{"message": {"content": None, **fields}, "finish_reason": finish}]})
         async with SimulatedLLM(rule=lambda _: reply) as server, model_at(server.base_url) as model:
-            for task in (samples.make_plan(), samples.draft_section()):
+            tasks: list[ModelTask[Any]] = [samples.make_plan(), samples.draft_section()]
+            for task in tasks:
                 server.requests.clear()
                 with pytest.raises(ParseError, match=said) as caught:
                     await model.run(task, CALL)
@@ -275,7 +276,7 @@ class TestLimits:
             Canned(status=429, body={"error": spent}),
             Canned(status=402, body={"error": {"message": "Insufficient Balance"}}),
         ):
-            async with SimulatedLLM(rule=lambda _, c=canned: c) as server, model_at(server.base_url) as model:
+            async with SimulatedLLM(replies=[canned]) as server, model_at(server.base_url) as model:
                 with pytest.raises(ModelUnavailable, match=r"quota|Balance"):
                     await model.run(samples.make_plan(), CALL)
                 assert len(server.requests) == 1
@@ -359,12 +360,11 @@ async def test_all_models_are_down_the_run_halts_with_exit_code_5_and_goes_on_la
         assert state.plan is None
         assert state.report is None
         server.rule = None
-        again = Coordinator(made.store, made._dispatch)
-        await again.resume("S")
+        await made.coordinator.resume("S")
         async with asyncio.timeout(60):
-            while await again.ended("S") == "running":
+            while await made.coordinator.ended("S") == "running":
                 pass
-        state = await again.state("S")
+        state = await made.coordinator.state("S")
         assert state.report is not None
         assert made.report(state).references
 
@@ -392,6 +392,7 @@ async def test_no_key_in_anything_that_a_failing_run_writes(
     reprs: list[str] = []
     refused = Canned(status=status, body=told)
     async with Hearing(rule=lambda b: None if task_name(b) == "make_plan" else refused) as server:
+        assert isinstance(server, Hearing)
         settings = Settings(home=home, model=server.spec, models=ModelSettings(api_key=SecretStr(KEY), retries=1))
         inner = build_model(Choice(server.spec, server.spec, ""), settings, extractive_factory=CannedModel, env={})
         model = TapedModel(Tape(home / "tape", replays=False), inner)

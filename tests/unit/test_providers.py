@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from marg_ray.cli import main
 from marg_ray.errors import ModelUnavailable, UsageError
-from marg_ray.models.client import Call, ModelClient
+from marg_ray.models.client import Call, ModelClient, ModelTask
 from marg_ray.models.endpoints import PROVIDERS, Structure, resolve
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.probe import Capabilities, as_remembered, probe, remember, remembered
@@ -133,7 +133,8 @@ async def test_a_role_has_its_own_model_key_and_temperature() -> None:
         choice = await choose(settings, {})
         assert set(role_specs(choice, settings)) == {Role.CRITIC, Role.SYNTHESIZER}
         model = build_model(choice, settings, extractive_factory=CannedModel, env={})
-        for task in (samples.make_plan(), samples.draft_section(), samples.review_report()):
+        tasks: list[ModelTask[Any]] = [samples.make_plan(), samples.draft_section(), samples.review_report()]
+        for task in tasks:
             await model.run(task, CALL)
         await aclose(model)
         asked = [(s.headers["authorization"], json.loads(s.body)) for s in (*server.seen, *critics.seen)]
