@@ -31,6 +31,7 @@ class TierFigures(Record):
     share: float  # of the model calls
     tokens: int  # in and out
     usd: float
+    useless: int = 0  # answers that failed their check, or did not come
 
 
 class RaisedFigures(Record):
@@ -114,16 +115,24 @@ def spent_by_stage(calls: Iterable[CallRow]) -> dict[str, Usage]:
 def tiers_of(calls: Iterable[CallRow]) -> dict[str, TierFigures]:
     """What each tier did, the busiest first."""
     used: dict[str, Usage] = defaultdict(Usage)
+    useless: Counter[str] = Counter()
     for row in calls:
         if row.call.kind == "model" and row.usage.calls:
             tries = list(_tries(row))
             for made in tries:
                 used[made.tier] += made.usage
+                useless[made.tier] += bool(made.fault)
             if not tries:
                 used[ONLY] += row.usage
     total = sum(u.calls for u in used.values())
     return {
-        tier: TierFigures(calls=u.calls, share=round(u.calls / total, 4), tokens=_tokens(u), usd=round(u.cost, 6))
+        tier: TierFigures(
+            calls=u.calls,
+            share=round(u.calls / total, 4),
+            tokens=_tokens(u),
+            usd=round(u.cost, 6),
+            useless=useless[tier],
+        )
         for tier, u in sorted(used.items(), key=lambda item: -item[1].calls)
         if total
     }

@@ -34,10 +34,10 @@ def figures_table(metrics: RunMetrics) -> RenderableType:
         parts.append(_table(heads, ((k, f"{c:,}", f"{i:,}", f"{o:,}", dollars(d)) for k, c, i, o, d in rows)))
     if len(metrics.tiers) > 1:
         tiers = metrics.tiers.items()
-        heads = ("tier", "calls", "share", "tokens", "cost")
-        parts.append(
-            _table(heads, ((k, f"{t.calls:,}", f"{t.share:.0%}", f"{t.tokens:,}", dollars(t.usd)) for k, t in tiers))
+        cells = (
+            (k, f"{t.calls:,}", f"{t.share:.0%}", f"{t.useless:,}", f"{t.tokens:,}", dollars(t.usd)) for k, t in tiers
         )
+        parts.append(_table(("tier", "calls", "share", "useless", "tokens", "cost"), cells))
         parts.append(Text(raised_text(metrics.raised)))
     return Group(*parts)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,8 @@ from marg_ray.models.tasks import FreeText
 from marg_ray.models.wrappers import aclose, dump, load
 from marg_ray.records import Usage
 from marg_ray.settings import TapeSettings
+
+log = logging.getLogger(__name__)
 
 VERSION = 1  # of the files' form
 Make = Callable[[], Awaitable[JsonValue]]
@@ -81,7 +84,14 @@ class Tape:
 
     async def put(self, kind: str, asked: JsonValue, kept: dict[str, JsonValue]) -> None:
         text = json.dumps({"asked": asked, **kept}, indent=1)
-        await asyncio.to_thread(write_whole, self._path(kind, asked), text.encode())
+        await asyncio.to_thread(self.write, self._path(kind, asked), text.encode())
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Write a file; a full disk costs the recording, not the run whose answers are paid for."""
+        try:
+            write_whole(path, data)
+        except OSError as exc:
+            log.warning("the recording in %s has a hole: %s", self.folder, exc)
 
     def _path(self, kind: str, asked: JsonValue) -> Path:
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
@@ -104,13 +114,19 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 def _told(exc: ModelError | SourceError) -> dict[str, JsonValue]:
     spent = getattr(exc, "spent", None)
-    return {"type": type(exc).__name__, "args": list(exc.args), "spent": spent.model_dump() if spent else None}
+    told: dict[str, JsonValue] = {"type": type(exc).__name__, "args": list(exc.args)}
+    return {**told, "spent": spent.model_dump() if spent else None, "told": getattr(exc, "told", "")}
 
 
 def _error(told: dict[str, Any]) -> Exception:
-    error: Exception = getattr(errors, told["type"])(*told["args"])
+    kind = getattr(errors, told["type"], None)
+    if not (isinstance(kind, type) and issubclass(kind, ModelError | SourceError)):
+        raise UsageError(f"the recording is damaged: it holds an error {told['type']!r}", "record the run again")
+    error: Exception = kind(*told["args"])
     if told["spent"]:
         error.spent = Usage.model_validate(told["spent"])  # type: ignore[attr-defined]
+    if told.get("told"):
+        error.told = told["told"]  # type: ignore[attr-defined]
     return error
 
 

@@ -71,9 +71,10 @@ class TieredModel:
             BudgetExceeded: there is no room for the second try, and the first gave nothing to go on with.
         """
         place, model = self._choose(task)
-        if place == "fast" and self._policy(task) == "checked" and self._fast is not self._strong:
+        checked = self._policy(task) == "checked" and self._fast is not self._strong
+        if checked and place == "fast":
             return await self._checked(task, call)
-        raised = place == "strong" and self._policy(task) == "checked"
+        raised = checked and place == "strong"
         try:
             reply = await model.run(task, call)
         except BaseException as exc:
@@ -90,9 +91,9 @@ class TieredModel:
             return "own", own
         policy = self._policy(task)
         again = isinstance(task, DraftSection) and bool(task.feedback)
-        return (
-            ("strong", self._strong) if policy == "strong" or (policy == "checked" and again) else ("fast", self._fast)
-        )
+        if policy == "strong" or (policy == "checked" and again):
+            return "strong", self._strong
+        return "fast", self._fast
 
     async def _checked(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
         """The fast tier's answer where it passes, else the strong tier's."""
@@ -134,8 +135,7 @@ class TieredModel:
 
 
 def _made(place: Place, task: ModelTask[Any], reply: Reply[Any], *, raised: bool = False) -> Try:
-    model = reply.model or ""
-    return Try(tier=place, model=model, usage=reply.usage, raised=raised, fault=fault(task, reply.output))
+    return Try(tier=place, model=reply.model, usage=reply.usage, raised=raised, fault=fault(task, reply.output))
 
 
 def _vain(place: Place, model: ModelClient, exc: BaseException, *, raised: bool = False) -> Try:

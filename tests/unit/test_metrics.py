@@ -55,6 +55,8 @@ async def test_tiers_and_what_raising_bought(tmp_path: Path) -> None:
     assert found.raised.vain_tokens > 0
     assert found.tiers["fast"].calls == len(fast.calls)
     assert found.tiers["strong"].calls == len(strong.calls)
+    assert found.tiers["fast"].useless == found.raised.times
+    assert found.tiers["strong"].useless == 0
     assert sum(t.share for t in found.tiers.values()) == 1
     calls = await world.store.calls("S")
     total = sum((row.usage for row in calls), Usage())

@@ -112,6 +112,11 @@ class TestRaising:
         one = ScriptedModel([INVENTED])
         assert (await TieredModel(one, one).run(READ, CALL)).output == INVENTED
 
+    async def test_one_model_for_both_raises_no_revision(self) -> None:
+        one = CannedModel()
+        model = TieredModel(one, one, {Role.CRITIC: CannedModel()}, {"draft_section": "checked"})
+        assert not (await model.run(samples.draft_section(), CALL)).tries[0].raised
+
     @pytest.mark.parametrize(
         "error",
         [ModelUnavailable("s", "down"), ParseError("extract_claims", "no", 4), BudgetExceeded("usd", 1, 1)],
