@@ -227,7 +227,8 @@ async def test_an_interrupted_command_leaves_its_rows_to_the_cluster_and_collect
 
 async def test_a_batch_runs_as_a_job_of_the_cluster(head: Head, tmp_path: Path) -> None:
     env, out = environment(head.home), tmp_path / "out"
-    args = (str(questions(tmp_path)), "-o", str(out), "--submit", head.dashboard, "--env", "MARG_HOME", *TO_THE_END)
+    args = (str(questions(tmp_path)), "-o", str(out), "--submit", head.dashboard, "--env", "MARG_HOME", "--fresh")
+    args = (*args, *TO_THE_END)
     code, _, err = await finished(await command(env, *args, "--max-failed", "1", "--no-wait"))
     assert code == 0, err
     assert "rows submitted to" in err
@@ -236,6 +237,7 @@ async def test_a_batch_runs_as_a_job_of_the_cluster(head: Head, tmp_path: Path) 
     assert "works on this batch already" in err
     assert code == 0, err
     check(out)
+    assert not any(r.kept for r in results(out).values()), "it was researched by the job"
     assert "passed  swansea: " in err
     assert "insufficient_evidence  football: " in err
     assert "succeeded" in err
