@@ -161,6 +161,13 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def end_since(before: set[int]) -> None:
+    """End the processes below this one that were not there `before`."""
+    for pid in set(tree()) - before:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def a_head(home: Path) -> Iterator[Head]:
     from ray._private.authentication import authentication_token_setup as token
@@ -185,14 +192,16 @@ def a_head(home: Path) -> Iterator[Head]:
                 "dashboard_port": free_port(),
                 "dashboard_agent_listen_port": free_port(),
             }
-            cluster = Cluster(initialize_head=True, head_node_args=options, shutdown_at_exit=False)
+            try:
+                cluster = Cluster(initialize_head=True, head_node_args=options, shutdown_at_exit=False)
+            except Exception:  # on a busy machine a start may run out of its own time
+                end_since(before)
+                cluster = Cluster(initialize_head=True, head_node_args=options, shutdown_at_exit=False)
             yield Head(str(cluster.address), f"http://{cluster.head_node.webui_url}", home)
         finally:
             if cluster is not None:
                 cluster.shutdown()
-            for pid in (set(tree()) - before) & set(tree()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            end_since(before)
             os.environ.clear()
             os.environ |= environ
 
