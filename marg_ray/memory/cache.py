@@ -67,7 +67,7 @@ def query_key(request: Request, *, model: str, sources: str, settings: str = "")
 
 def answer_settings(settings: Settings) -> str:
     """The settings that change an answer, as JSON; those of time, money and number only change how it comes about."""
-    models = {"fast", "strong", "base_url", "context_tokens", "temperature", "roles", "fallback"}
+    models = {"fast", "strong", "base_url", "context_tokens", "temperature", "temperatures", "roles", "fallback"}
     kept = {
         "models": settings.models.model_dump(mode="json", include=models),
         "search": settings.search.model_dump(mode="json", include={"engines", "searxng_url", "results"}),

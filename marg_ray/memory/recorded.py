@@ -13,7 +13,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from marg_ray.errors import UsageError
-from marg_ray.files import write_whole
 from marg_ray.memory.cache import CHANGES_NO_ANSWER, normalised
 from marg_ray.messages import Message
 from marg_ray.models.tape import Tape, read_json
@@ -53,7 +52,7 @@ def keep_run(tape: Tape, request: Request, messages: Iterable[Message], report: 
         seconds={role: used.seconds for role, used in spent.items()},
         fetched_at={s.id: s.fetched_at for s in report.sources},
     )
-    write_whole(_path(tape, request), run.model_dump_json(indent=1).encode())
+    tape.write(_path(tape, request), run.model_dump_json(indent=1).encode())
 
 
 def taped(tape: Tape, request: Request, messages: Iterable[Message], report: Report) -> Report:

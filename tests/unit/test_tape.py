@@ -226,6 +226,26 @@ async def test_the_texts_that_a_search_found_come_along(tmp_path: Path) -> None:
         await again.search("basin", 4)
 
 
+async def test_a_full_disk_costs_the_recording_and_not_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("marg_ray.models.tape.write_whole", full)
+    assert (await TapedModel(recorder(tmp_path), CannedModel()).run(samples.make_plan(), CALL)).output.sections
+    assert "has a hole" in caplog.text
+    with pytest.raises(UsageError, match="nothing can be recorded"):
+        begin(recorder(tmp_path), Choice("a:b", "a:b", ""))
+
+
+async def test_a_recording_that_names_no_error_of_ours_is_damaged(tmp_path: Path) -> None:
+    tape = recorder(tmp_path)
+    await tape.put("fetch", {"url": "u"}, {"error": {"type": "SystemExit", "args": [], "spent": None}})
+    with pytest.raises(UsageError, match="damaged"):
+        await TapedFetcher(player(tmp_path), Away()).fetch("u")
+
+
 # ---- which models
 
 
