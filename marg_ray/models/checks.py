@@ -81,6 +81,8 @@ def _query(task: RewriteQuery, idea: QueryIdea) -> str:
 
 def _claims(task: ExtractClaims, found: ClaimIdeas) -> str:
     """No claim at all is a good answer: not every document treats every section."""
+    if found.dropped and not found.claims:
+        return "it names sentences that are not there"
     text = "\n\n".join(p.text for p in task.passages)
     if not found.claims or any(locate(c.quote, text) for c in found.claims):
         return ""

@@ -162,6 +162,7 @@ class ClaimIdea(Output):
 
 class ClaimIdeas(Output):
     claims: Annotated[list[ClaimIdea], Field(max_length=20)]
+    dropped: SkipJsonSchema[int] = 0  # picks that named nothing
 
 
 class ExtractClaims(ModelTask[ClaimIdeas]):
@@ -189,9 +190,8 @@ class ExtractClaims(ModelTask[ClaimIdeas]):
         """Claims with the words of the sentences that were named; a name of nothing is dropped."""
         assert isinstance(answer, Picks)
         quotes = [(p, max((q.quote(p.sentences) for q in self.passages), key=len, default="")) for p in answer.claims]
-        return ClaimIdeas(
-            claims=[ClaimIdea(claim=p.claim, quote=words) for p, found in quotes if (words := found or p.quote)]
-        )
+        claims = [ClaimIdea(claim=p.claim, quote=words) for p, found in quotes if (words := found or p.quote)]
+        return ClaimIdeas(claims=claims, dropped=len(quotes) - len(claims))
 
 
 # ---- draft

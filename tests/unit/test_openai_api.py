@@ -440,7 +440,7 @@ class TestFeatures:
 
     @pytest.mark.parametrize("task", [t for t in TASKS if t.output is not FreeText], ids=lambda t: t.__name__)
     def test_schemas_are_strict(self, task: Any) -> None:
-        schema = strict_schema(task.output.model_json_schema())
+        schema = strict_schema(task.asked_for().model_json_schema())
 
         def check(node: Any) -> None:
             if isinstance(node, list):
@@ -455,7 +455,7 @@ class TestFeatures:
                     check(value)
 
         check(schema)
-        assert set(schema["properties"]) == set(task.output.model_fields)
+        assert set(schema["properties"]) == set(task.asked_for().model_fields)
 
 
 class TestCuts:

@@ -103,7 +103,7 @@ def test_json_is_asked_for_by_its_keys_and_markdown_is_not(task: ModelTask[Any])
     if task.output is FreeText:
         assert "JSON" not in system
     else:
-        for key in task.output.model_fields:
+        for key in task.asked_for().model_fields:
             assert f'"{key}"' in system
 
 
