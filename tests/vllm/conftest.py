@@ -73,7 +73,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         "fast": {**tier, "name": FAST},
         "strong": {**tier, "name": STRONG, "quantization": ""},
     }
-    settings = load(home=tmp_path_factory.mktemp("home"), serving=serving)
+    models = {"timeout_s": 400, "retries": 0}  # a machine that is busy with other things is slow
+    settings = load(home=tmp_path_factory.mktemp("home"), serving=serving, models=models)
     metrics, temp = free_port(), tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets want a short path
     ray.init(
         address="local",
