@@ -64,6 +64,10 @@ def test_what_ray_could_not_read_is_the_callers_mistake(field: str, value: objec
         needs_of(runtime(**{field: value}), "worker:0")
 
 
+def test_a_blank_between_values_is_none_of_a_value() -> None:
+    assert needs_of(runtime(labels={"all": {"pool": "in(cpu, spot)"}}), "ledger").labels == {"pool": "in(cpu,spot)"}
+
+
 @pytest.mark.parametrize(
     ("needs", "fit"),
     [

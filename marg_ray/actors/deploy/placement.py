@@ -11,7 +11,7 @@ import contextlib
 import logging
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -121,7 +121,8 @@ def needs_of(runtime: RuntimeSettings, actor: str) -> Needs:
                 f"setting runtime.labels.{kind}: {key}={rule} is not a label rule",
                 "write value, !value, in(a, b) or !in(a, b)",
             )
-    return Needs({n: a for n, a in resources.items() if a}, rules)
+    tight = {key: re.sub(r",\s+", ",", rule) for key, rule in rules.items()}  # Ray takes a blank for part of the value
+    return Needs({n: a for n, a in resources.items() if a}, tight)
 
 
 def _of(by_kind: Mapping[Place, Mapping[str, V]], kind: str) -> dict[str, V]:
@@ -247,8 +248,7 @@ def placed_here(namespace: str) -> dict[str, str]:
     leaving = state.state.get_draining_nodes()
     if not leaving:
         return {}
-    alive = (a for a in state.actors(actor_state_name="ALIVE").values() if a["RayNamespace"] == namespace)
-    return {a["Name"]: a["Address"]["NodeID"] for a in alive if a["Name"] and a["Address"]["NodeID"] in leaving}
+    return {name: node for name, node in _ours(namespace, "ALIVE") if node in leaving}
 
 
 def move(actor: str, namespace: str) -> None:
@@ -261,10 +261,18 @@ def move(actor: str, namespace: str) -> None:
 
 def waiting_here(namespace: str) -> list[str]:
     """Our actors that were created and run nowhere."""
+    return [name for state in ("PENDING_CREATION", "RESTARTING") for name, _ in _ours(namespace, state)]
+
+
+def _ours(namespace: str, in_state: str) -> Iterator[tuple[str, str]]:
+    """The names and nodes of actors in a state; the table of actors does not say in which namespace they are."""
+    import ray
     import ray._private.state as state
 
-    waiting = (state.actors(actor_state_name=name).values() for name in ("PENDING_CREATION", "RESTARTING"))
-    return [a["Name"] for some in waiting for a in some if a["Name"] and a["RayNamespace"] == namespace]
+    for actor in state.actors(actor_state_name=in_state).values():
+        with contextlib.suppress(ValueError):  # nobody in this namespace has the name
+            if actor["Name"] and ray.get_actor(actor["Name"], namespace)._actor_id.hex() == actor["ActorID"]:
+                yield actor["Name"], actor["Address"]["NodeID"]
 
 
 def rooms_here() -> dict[str, Mapping[str, float]]:
