@@ -7,12 +7,16 @@ such order; a replay, in which everything is answered at once, would have anothe
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 
 from marg_ray.actors.live import Live
+from marg_ray.errors import UsageError
 from marg_ray.memory.recorded import Recorded, in_order, place_of, run_of
 from marg_ray.models.tape import Tape
 from marg_ray.tasks import Task
+
+log = logging.getLogger(__name__)
 
 
 class RecordedOrder:
@@ -57,5 +61,9 @@ class RecordedOrder:
         if request is None:
             return None
         if sid not in self._runs:
-            self._runs[sid] = await asyncio.to_thread(run_of, self._tape, request)
+            try:
+                self._runs[sid] = await asyncio.to_thread(run_of, self._tape, request)
+            except UsageError as exc:  # the formatter will say so, and halt the run
+                log.warning("%s is replayed in another order: %s", sid, exc)
+                self._runs[sid] = None
         return self._runs[sid]

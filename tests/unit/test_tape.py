@@ -407,6 +407,15 @@ async def test_a_replay_that_has_left_its_recording_ends_all_the_same(tmp_path: 
     await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 2).report_bytes()
 
 
+async def test_a_damaged_run_on_the_tape_halts_the_replay(tmp_path: Path) -> None:
+    await wide_world(tmp_path / "a").on(recorder(tmp_path), 1).report_bytes()
+    (path,) = (tmp_path / "tape" / "run").glob("*.json")
+    path.write_text('{"session_id": "S"}')
+    state = await Taped(tmp_path / "b", model=Away()).on(player(tmp_path), 1).ask(QUESTION)
+    assert state.halt is not None
+    assert "damaged" in state.halt.detail
+
+
 async def test_a_run_that_halted_halts_again_and_one_that_recovered_is_whole(tmp_path: Path) -> None:
     def down(task: Any, good: Any) -> Any:
         raise ModelUnavailable("sim:m (host)", "it is away")
