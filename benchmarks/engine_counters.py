@@ -19,7 +19,7 @@ class Counters:
     answer_tokens: float = 0
     prefix_asked: float = 0  # prompt tokens that were looked up in the prefix cache
     prefix_hits: float = 0  # ... and found
-    aborted: float = 0  # requests whose caller went away
+    finished: float = 0  # requests that were answered; one whose caller went away is not among them
 
     def __sub__(self, before: Counters) -> Counters:
         """What was added since `before`; `running` and `waiting` stay as they are now."""
@@ -39,7 +39,7 @@ _NAMES = {
     "generation_tokens": "answer_tokens",
     "prefix_cache_queries": "prefix_asked",
     "prefix_cache_hits": "prefix_hits",
-    "request_success": "aborted",  # where its label says so
+    "request_success": "finished",
 }
 
 
@@ -62,7 +62,7 @@ def parse(text: str) -> dict[str, Counters]:
         for sample in family.samples:
             name = sample.name.removeprefix("ray_").replace(":", "_").removesuffix("_total")
             field = _NAMES.get(name.removeprefix("vllm_")) if name.startswith("vllm_") else None
-            if field is None or (field == "aborted" and sample.labels.get("finished_reason") != "abort"):
+            if field is None or sample.labels.get("finished_reason") == "abort":
                 continue
             sums[sample.labels.get("model_name", "")][field] += sample.value
     return {model: Counters(**values) for model, values in sums.items()}

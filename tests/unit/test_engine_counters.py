@@ -24,7 +24,7 @@ RAYS = OWN.replace("vllm:", "ray_vllm_").replace('engine="0"', 'engine="0",Repli
 
 @pytest.mark.parametrize("text", [OWN, RAYS], ids=["vLLM", "Ray"])
 def test_counters_are_read_from_either_export(text: str) -> None:
-    assert parse(text) == {"m": Counters(running=2, prefix_asked=100, prefix_hits=40, aborted=1)}
+    assert parse(text) == {"m": Counters(running=2, prefix_asked=100, prefix_hits=40, finished=7)}
 
 
 def test_replicas_of_a_model_are_added_up_and_models_kept_apart() -> None:

