@@ -17,7 +17,7 @@ from benchmarks.small_model import small_model
 from marg_ray.models.client import ModelClient
 from marg_ray.models.endpoints import resolve
 from marg_ray.models.openai_api import OpenAIModel
-from marg_ray.models.vllm import Served, start, stop
+from marg_ray.models.vllm import Served, start
 from marg_ray.settings import ModelSettings, Settings, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +96,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         served = start(settings)
         address = ray.get_runtime_context().gcs_address
         yield Engine(served, served.settings(settings), address, f"http://127.0.0.1:{metrics}/metrics")
-        stop()
     finally:
         serve.shutdown()
         ray.shutdown()
