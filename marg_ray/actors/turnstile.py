@@ -8,7 +8,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-AT_ONCE = 4  # units that begin; enough to keep the cores busy while some of them wait for the embedder
+AT_ONCE = 12  # units that begin: enough for the embedder to take many together
 
 
 class Turnstile:

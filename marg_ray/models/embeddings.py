@@ -80,7 +80,7 @@ class Batcher:
         *,
         max_batch: int = 64,
         window_s: float = 0.005,
-        linger_s: float = 0.02,
+        linger_s: float = 0.03,
         patience_s: float = 0.1,
         executor: ThreadPoolExecutor | None = None,
         workers: int = 1,
