@@ -23,8 +23,8 @@ class ModelTask(Record, Generic[OutT]):
     """Something a model is asked to do. Subclasses add the input fields that their prompt template shows.
 
     `template` names `prompts/<template>.md.j2`; `output` is the type of the answer. A task whose output is
-    `FreeText` is answered in Markdown, every other one in JSON of that type's schema; or of the schema of `answer`, where
-    a language model is better asked in another form than the output has.
+    `FreeText` is answered in Markdown, every other one in JSON of that type's schema; or of the schema of `answer`,
+    where a language model is better asked in another form than the output has.
     """
 
     template: ClassVar[str]
