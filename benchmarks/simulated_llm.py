@@ -345,7 +345,7 @@ def _extract(user: str, question: str, title: str) -> ExtractClaims:
         section_title=title,
         queries=(),
         source_title=_found(r"^Document: (.+)$", user, ""),
-        passages=tuple(Passage(text=t, start=0, end=len(t)) for t in texts),
+        passages=tuple(Passage(text=t, start=0, end=len(t), first=1) for t in texts),  # they come numbered
         document=Document(title="", text="", parts=()),
         max_claims=int(_found(r"^Pick at most (\d+)", user, "6")),
     )
