@@ -9,6 +9,8 @@ machinery. A system is a process of its own too: its CPU is counted by part, and
 What is equal: the questions, the outline (5 sections of 3 sub-queries), the words asked for, the length of answers to
 the same kind of call, the latency and number of results of a search, a critic that sends two sections back once.
 
+(A reader's answer names sentences by number; the baseline's copies them, as such pipelines do, and so is longer.)
+
 What is not: MARG-Ray reads sources and keeps verbatim quotes, looks at the sources before it plans (a search), checks
 every sentence, and analyses across sources. The baseline writes from snippets; with `+reading` it reads as many pages
 and extracts claims from them, which makes the chains comparable. The chain of each is printed with its calls.

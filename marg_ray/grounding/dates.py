@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _NAMES = (
     "january jan januar janvier janv enero ene gennaio janeiro januari января январь",
@@ -74,7 +75,12 @@ class Date:
 
 def find_dates(text: str) -> list[Date]:
     """The dates of `text` in order. A bare four-digit number counts as a year unless it counts things."""
-    return [date for match in _DATE.finditer(text) for date in _read(match, text)]
+    return list(_dates(text))
+
+
+@lru_cache(maxsize=4096)  # a passage is compared with many sentences, in many sections
+def _dates(text: str) -> tuple[Date, ...]:
+    return tuple(date for match in _DATE.finditer(text) for date in _read(match, text))
 
 
 def _read(match: re.Match[str], text: str) -> list[Date]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from marg_ray.grounding.dates import Date, find_dates
 from marg_ray.grounding.units import NUMBER_WORDS, PARTS, SCALES, UNIT_OF
@@ -72,7 +73,11 @@ class Quantity:
 
 def find_quantities(text: str, dates: list[Date] | None = None) -> list[Quantity]:
     """The figures of `text` in order, without those that belong to its dates."""
-    taken = [(d.start, d.end) for d in (find_dates(text) if dates is None else dates)]
+    return list(_found(text, tuple((d.start, d.end) for d in (find_dates(text) if dates is None else dates))))
+
+
+@lru_cache(maxsize=4096)  # a passage is compared with many sentences, in many sections
+def _found(text: str, taken: tuple[tuple[int, int], ...]) -> tuple[Quantity, ...]:
     found: list[Quantity] = []
     for match in _NUMBER.finditer(text):
         start, end = match.span("digits")
@@ -82,7 +87,7 @@ def find_quantities(text: str, dates: list[Date] | None = None) -> list[Quantity
     for match in _SPELLED.finditer(text):
         if match["word"].lower() != "one" or match["scale"] or match["part"]:
             found.append(_spelled(match))
-    return _ranges(text, sorted(found, key=lambda q: q.start))
+    return tuple(_ranges(text, sorted(found, key=lambda q: q.start)))
 
 
 def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
