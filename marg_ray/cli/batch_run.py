@@ -209,7 +209,11 @@ class _Batch:
             with _terminated(), board:
                 await marg.start()
                 return await self.work(Here(marg), board)
-        except (KeyboardInterrupt, asyncio.CancelledError):
+        except BaseException as exc:
+            task = asyncio.current_task()
+            asked_to_end = task is not None and task.cancelling() > 0  # what breaks off then may raise anything
+            if not asked_to_end and not isinstance(exc, KeyboardInterrupt | asyncio.CancelledError):
+                raise
             self._tell_interrupted()
             return None
         finally:
