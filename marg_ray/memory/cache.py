@@ -67,7 +67,8 @@ def query_key(request: Request, *, model: str, sources: str, settings: str = "")
 
 def answer_settings(settings: Settings) -> str:
     """The settings that change an answer, as JSON; those of time, money and number only change how it comes about."""
-    models = {"fast", "strong", "base_url", "context_tokens", "temperature", "temperatures", "roles", "fallback"}
+    who = {"fast", "strong", "base_url", "roles", "fallback", "tiers"}
+    models = {*who, "context_tokens", "temperature", "temperatures"}
     kept = {
         "models": settings.models.model_dump(mode="json", include=models),
         "search": settings.search.model_dump(mode="json", include={"engines", "searxng_url", "results"}),

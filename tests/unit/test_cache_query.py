@@ -181,6 +181,7 @@ def test_settings_of_the_answer_count_and_settings_of_its_making_do_not(tmp_path
     assert plain == of(admission=AdmissionSettings(sessions=3), cache=CacheSettings(report_s=1))
     assert plain == of(models=ModelSettings(api_key="secret"))  # type: ignore[arg-type]
     assert plain != of(models=ModelSettings(temperature=1.0))
+    assert plain != of(models=ModelSettings(tiers={"all": "strong"}))
     assert plain != of(library=LibrarySettings(passage_words=60))
     assert plain != of(search=SearchSettings(engines=("ddgs",)))
 

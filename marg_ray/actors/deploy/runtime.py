@@ -218,7 +218,9 @@ def namespace_of(settings: Settings, choice: Choice) -> str:
     that ask anybody.
     """
     tape = [settings.tape.record, settings.tape.replay] if settings.tape.used else []
-    shared = json.dumps([str(settings.home), settings.store.url, choice.spec_fast, choice.spec_strong, *tape])
+    models = settings.models.model_dump(mode="json", include={"base_url", "roles", "fallback"})
+    models |= {"fast": choice.spec_fast, "strong": choice.spec_strong}
+    shared = json.dumps([str(settings.home), settings.store.url, models, *tape], sort_keys=True)
     return "marg-" + hashlib.sha256(shared.encode()).hexdigest()[:12]
 
 
