@@ -168,7 +168,8 @@ class Assembly:
             case Role.PLANNER:
                 from marg_ray.actors.planner import Planner
 
-                return Planner(model=self.model, light=self.light, embedder=self.embedder)
+                replays = self.tape is not None and self.tape.replays  # its searches need no vectors
+                return Planner(model=self.model, light=self.light, embedder=None if replays else self.embedder)
             case Role.RESEARCHER:
                 from marg_ray.actors.researcher import Researcher
 

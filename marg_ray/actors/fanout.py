@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pydantic import TypeAdapter
 
+from marg_ray.actors.merging import Results, as_read, better, filled, has_some, merge
 from marg_ray.actors.turnstile import Turnstile
 from marg_ray.errors import AddressBlocked, ParseError, SearchUnavailable, SourceError
 from marg_ray.grounding.drafts import parse_draft, render_draft
@@ -22,7 +23,6 @@ from marg_ray.messages import SCOUT, DraftReady, SearchDone, SourceRead
 from marg_ray.models.client import Call, ModelClient
 from marg_ray.models.tasks import ClaimIdea, DraftSection, EvidenceCard, ExtractClaims, Passage, RewriteQuery
 from marg_ray.records import (
-    Answerability,
     Evidence,
     Hit,
     Note,
@@ -45,11 +45,9 @@ from marg_ray.sources.ranking import LEAST, best_windows, rank_hits
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask
 
 HITS = 10  # asked of each source; the depth decides how many are read
-GOOD, ENOUGH = 0.45, 5  # so many local hits of this relevance fill a search
 WINDOW_WORDS = 1400  # of a document that a reader is shown
 MIN_QUOTE = 12  # characters; less is no evidence
 PROVIDED_ONLY = frozenset({RequestClass.ANALYZE_PROVIDED, RequestClass.WRITE_ONLY})
-ZONES = (Zone.NOTHING, Zone.NEAREST, Zone.ANSWER)  # rising
 
 FOUND: TypeAdapter[Found] = TypeAdapter(Found)
 
@@ -97,12 +95,12 @@ class Units:
             if rewritten and rewritten != task.query:
                 second = await self._search(task, rewritten)
                 usage = usage + second.usage
-                best = _better(first, second)
+                best = better(first, second)
         return SearchDone(
             task_id=task.id,
             section=task.section,
             query=task.query,
-            hits=best.hits[:HITS] if task.section == SCOUT else tuple(map(_as_read, best.hits[:HITS])),
+            hits=best.hits[:HITS] if task.section == SCOUT else tuple(map(as_read, best.hits[:HITS])),
             answerability=best.answerability,
             rewritten=rewritten if best is not first else "",
             usage=usage,
@@ -117,7 +115,7 @@ class Units:
             return "", Usage()
         return search_query(reply.output.query), reply.usage
 
-    async def _search(self, task: SearchTask, query: str) -> _Result:
+    async def _search(self, task: SearchTask, query: str) -> Results:
         shelves = await self.shelves.searchers(task)
         web = [self._search_web(task, query)] if self.web is not None and _web_allowed(task) else []
         if not shelves and not web:
@@ -138,7 +136,7 @@ class Units:
         if not found:
             raise failed[0]
         notes = tuple(Note(kind="source_failed", text=str(f)) for f in failed)
-        return _merge(found, notes)
+        return merge(found, notes)
 
     async def _search_near(
         self, shelves: Sequence[Searcher], task: SearchTask, query: str
@@ -165,8 +163,8 @@ class Units:
 
     async def _ranked(self, query: str, found: Found, local: Sequence[Found]) -> Found:
         """The web's hits, best first: by meaning too, where they may be read beside what the library has."""
-        embedder = None if _filled(local) else self.embedder
-        hits = await rank_hits(query, found.hits, embedder, strangers=0 if _has_some(local) else LEAST)
+        embedder = None if filled(local) else self.embedder
+        hits = await rank_hits(query, found.hits, embedder, strangers=0 if has_some(local) else LEAST)
         return replace(found, hits=hits, answerability=assess_snippets(query, hits))
 
     # ---- read
@@ -287,56 +285,6 @@ def evidence_cards(evidence: Sequence[Evidence], sources: dict[str, Source]) -> 
         )
         for n, e in enumerate(evidence, 1)
     )
-
-
-# ---- search results
-
-
-@dataclass(frozen=True)
-class _Result:
-    hits: tuple[Hit, ...]
-    answerability: Answerability
-    notes: tuple[Note, ...]
-    usage: Usage
-
-
-def _merge(found: Sequence[Found], notes: tuple[Note, ...]) -> _Result:
-    """Results of several sources as one list, best first; the best of them says how far the query is answered."""
-    hits = sorted((h for f in found for h in f.hits), key=lambda h: -h.relevance)
-    best = max((f.answerability for f in found), key=lambda a: (ZONES.index(a.zone), a.coverage))
-    missing = [set(f.answerability.missing_terms) for f in found]
-    nowhere = tuple(t for t in best.missing_terms if all(t in m for m in missing))
-    nearest = tuple(dict.fromkeys(t for f in found for t in f.answerability.nearest))[:5]
-    return _Result(
-        hits=tuple({h.location: h for h in reversed(hits)}.values())[::-1],
-        answerability=best.model_copy(update={"missing_terms": nowhere, "nearest": nearest}),
-        notes=(*notes, *(n for f in found for n in f.notes)),
-        usage=Usage(searches=sum(f.searches for f in found), reused=sum(f.cached for f in found)),
-    )
-
-
-def _filled(local: Sequence[Found]) -> bool:
-    """Whether the library answers, and has as much as is read: the web's hits need no fine order then."""
-    good = sum(h.relevance >= GOOD for f in local for h in f.hits)
-    return good >= ENOUGH and any(f.answerability.zone is Zone.ANSWER for f in local)
-
-
-def _as_read(hit: Hit) -> Hit:
-    """Without what only a planner looks at."""
-    return hit.model_copy(update={"headings": ()}) if hit.headings else hit
-
-
-def _has_some(local: Sequence[Found]) -> bool:
-    """Whether the library has something near the query: a web hit without one of its words is hardly nearer."""
-    return any(h.relevance >= GOOD for f in local for h in f.hits)
-
-
-def _better(first: _Result, second: _Result) -> _Result:
-    """The rewritten query's result where it found more; other words never prove that the question is answered."""
-    if ZONES.index(second.answerability.zone) <= ZONES.index(first.answerability.zone) and first.hits:
-        return first
-    zone = min(second.answerability.zone, Zone.NEAREST, key=ZONES.index) if first.hits else second.answerability.zone
-    return _Result(second.hits, second.answerability.model_copy(update={"zone": zone}), second.notes, second.usage)
 
 
 def _web_allowed(task: SearchTask) -> bool:

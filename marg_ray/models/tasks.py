@@ -137,7 +137,7 @@ def _numbered(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
 
 
 class Pick(Output):
-    """Sentences of the passages, named by number: a third of the words that copying them takes, and never misquoted."""
+    """Sentences of the passages, named by number: fewer words than copying them takes, and never misquoted."""
 
     claim: str
     sentences: Annotated[list[int], Field(min_length=1, max_length=12)]
