@@ -270,6 +270,56 @@ class ServingSettings(_Area):
     route: Annotated[str, Field(pattern="^/", description="path before /v1")] = "/"
 
 
+class ServiceSettings(_Area):
+    """The HTTP service of `marg serve`."""
+
+    host: Annotated[str, Field(description="where it listens; 0.0.0.0 = wherever this machine is reached")] = (
+        "127.0.0.1"
+    )
+    port: Annotated[int, Field(ge=1, le=65_535, description="of the service")] = 8080
+    replicas: Annotated[int, Field(ge=1, description="processes that answer requests")] = 1
+    auth: Annotated[
+        Literal["auto", "on", "off"],
+        Field(description="API keys; auto = not needed on loopback; off is refused anywhere else"),
+    ] = "auto"
+    per_minute: Annotated[int, Field(ge=1, description="requests of a caller")] = 60
+    max_body_mb: Annotated[float, Field(gt=0, description="of a request; documents go by library.max_file_mb")] = 1.0
+    max_question: Annotated[int, Field(ge=1, description="letters of a question")] = 4000
+    cors: Annotated[
+        tuple[str, ...], Field(description="origins whose pages may call the service; none by default")
+    ] = ()
+    heartbeat_s: Annotated[float, Field(gt=0, le=15, description="between two signs of life on a quiet stream")] = 10.0
+
+
+class TelemetrySettings(_Area):
+    """What the runtime says of itself, beside the sessions' logs."""
+
+    log_format: Annotated[Literal["text", "json"], Field(description="of log lines")] = "text"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Field(description="from which lines are kept")
+    ] = "warning"
+    log_file: Annotated[str, Field(description="that lines of agents are kept in; empty = Ray's own logs")] = ""
+    otlp_endpoint: Annotated[str, Field(description="OpenTelemetry collector that spans go to; empty = none")] = ""
+
+
+class McpServer(_Area):
+    """A server whose tools are asked as sources: a `command` that is started, or a `url`."""
+
+    command: Annotated[tuple[str, ...], Field(description="program and arguments, for stdio")] = ()
+    url: Annotated[str, Field(description="of a streamable HTTP server")] = ""
+    env: Annotated[dict[str, str], Field(description="variables for the program")] = {}
+    headers: Annotated[dict[str, SecretStr], Field(description="for the URL, such as a key")] = {}
+    tool: Annotated[str, Field(description="the one that searches; empty = the first that takes a text")] = ""
+    timeout_s: Annotated[float, Field(gt=0, description="for one call")] = 20.0
+
+
+class McpSettings(_Area):
+    """The Model Context Protocol: our tools for others, and others' tools as sources."""
+
+    servers: Annotated[dict[str, McpServer], Field(description="by name; asked beside the web and the library")] = {}
+    cache_s: Annotated[float, Field(ge=0, description="how long our tools' answers are kept; 0 = not at all")] = 3600.0
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="MARG_", env_nested_delimiter="__", frozen=True, extra="ignore", toml_file="marg.toml"
@@ -290,6 +340,9 @@ class Settings(BaseSettings):
     tape: TapeSettings = TapeSettings()
     runtime: RuntimeSettings = RuntimeSettings()
     serving: ServingSettings = ServingSettings()
+    service: ServiceSettings = ServiceSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    mcp: McpSettings = McpSettings()
 
     @classmethod
     def settings_customise_sources(

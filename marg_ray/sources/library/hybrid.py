@@ -17,6 +17,9 @@ from marg_ray.sources.library.passages import name_key, names
 
 SEEDS = 5  # whose links are followed
 RESIDUALS = 2  # of them are asked what they leave open; more of them only crowd out what was found
+SEED_SHARE = (
+    0.85  # of the best seed's score: one below is not asked (recall is the same, a tenth to a fifth fewer texts)
+)
 KEPT_FIRST = 3  # of the first hop stay in front
 RESIDUAL = 0.6
 LINKS = 0.3
@@ -100,6 +103,8 @@ def _left_open(index: Index, query: str, first: Ranking) -> list[tuple[int, str]
     held, _ = _content(index.titles[seeds[0]], index.texts[seeds[0]])
     if query_terms(query).keys() <= held:
         return None
+    near = SEED_SHARE * float(first.base[seeds[0]])
+    seeds = [seed for seed in seeds if first.base[seed] >= near]
     return [(seed, text) for seed in seeds if (text := residual_query(query, index, seed))]
 
 

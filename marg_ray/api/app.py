@@ -1,0 +1,36 @@
+"""The application: routes, errors and guards around a `Service`."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request
+
+from marg_ray.api import guards, problems
+from marg_ray.api.routes import ROUTERS
+from marg_ray.api.service import Service
+
+TITLE = "MARG-Ray"
+
+
+def create_app(service: Service) -> FastAPI:
+    """A FastAPI application over `service`; it keeps nothing of a client between two requests."""
+    app = FastAPI(
+        title=TITLE,
+        version=version("marg-ray"),
+        description="Research reports whose every sentence can be checked.",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    problems.install(app)
+    guards.install(app, service)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app
+
+
+def service_of(request: Request) -> Service:
+    """For routes: the service that the application was made with."""
+    service: Service = request.app.state.service
+    return service

@@ -1,0 +1,14 @@
+"""The routes, one file per noun."""
+
+from marg_ray.api.routes import chat, completions, events, library, page, reports, research, system
+
+ROUTERS = (
+    research.router,
+    events.router,
+    reports.router,
+    library.router,
+    chat.router,
+    completions.router,
+    system.router,
+    page.router,
+)

@@ -1,0 +1,7 @@
+"""Questions about finished reports, and what is remembered of conversations."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter()
