@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from marg_ray.api.refusals import Forbidden
 from marg_ray.records import Record
 
 
@@ -36,3 +38,18 @@ async def caller(request: Request) -> Caller:
 
 
 Called = Annotated[Caller, Depends(caller)]
+
+
+def needs(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
+    """For routes: `Depends(needs(Scope.RESEARCH))`; gives the caller.
+
+    Raises:
+        Forbidden: the caller's key has not got the scope.
+    """
+
+    async def check(who: Called) -> Caller:
+        if scope not in who.scopes:
+            raise Forbidden(scope.value)
+        return who
+
+    return check
