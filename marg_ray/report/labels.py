@@ -48,6 +48,9 @@ ENGLISH: Mapping[str, str] = MappingProxyType(
         "contradicted": "contradicted",
         "not_factual": "nothing to check",
         "not_checked": "not checked",
+        "careful": "Sentences to read with care",
+        "page_of": "Page {page} of {pages}",
+        "glyphs": "Letters without a font on the machine that made this file: {scripts}.",
     }
 )
 _KEYS = tuple(ENGLISH)
@@ -69,6 +72,8 @@ _OTHERS: dict[str, tuple[str, ...]] = {
         "In keinem Dokument: {terms}.", "Die zu diesem Abschnitt gefundenen Stellen im Wortlaut:",
         "veröffentlicht {date}", "gelesen {date}",
         "belegt", "teilweise belegt", "nicht belegt", "widersprochen", "nichts zu prüfen", "nicht geprüft",
+        "Mit Vorsicht zu lesende Sätze", "Seite {page} von {pages}",
+        "Zeichen, für die auf dem Rechner dieser Datei keine Schrift war: {scripts}.",
     ),
     "fr": (
         "Rapport de recherche", "Question", "En bref", "Sommaire", "Où les sources divergent",
@@ -85,6 +90,8 @@ _OTHERS: dict[str, tuple[str, ...]] = {
         "Dans aucun document : {terms}.", "Les passages trouvés pour cette section, mot à mot :",
         "publié le {date}", "lu le {date}",
         "étayé", "étayé en partie", "non étayé", "contredit", "rien à vérifier", "non vérifié",
+        "Phrases à lire avec prudence", "Page {page} sur {pages}",
+        "Caractères sans police sur la machine qui a produit ce fichier : {scripts}.",
     ),
     "es": (
         "Informe de investigación", "Pregunta", "En breve", "Contenido", "Donde las fuentes discrepan",
@@ -101,6 +108,8 @@ _OTHERS: dict[str, tuple[str, ...]] = {
         "En ningún documento: {terms}.", "Los pasajes hallados para esta sección, palabra por palabra:",
         "publicado {date}", "leído {date}",
         "respaldado", "respaldado en parte", "no respaldado", "contradicho", "nada que comprobar", "no comprobado",
+        "Frases que conviene leer con cautela", "Página {page} de {pages}",
+        "Caracteres sin fuente en el equipo que produjo este archivo: {scripts}.",
     ),
     "zh": (
         "研究报告", "问题", "摘要", "目录", "资料来源的分歧", "文献未能回答的问题", "参考资料",
@@ -113,6 +122,7 @@ _OTHERS: dict[str, tuple[str, ...]] = {
         "任何文献中都没有：{terms}。",
         "本节找到的原文：", "发布于 {date}", "读取于 {date}",
         "有依据", "部分有依据", "无依据", "与来源矛盾", "无需核查", "未核查",
+        "需谨慎阅读的句子", "第 {page} 页，共 {pages} 页", "生成本文件的计算机缺少以下文字的字体：{scripts}。",
     ),
     "ar": (
         "تقرير بحثي", "السؤال", "باختصار", "المحتويات", "حيث تختلف المصادر", "ما لم تجب عنه الوثائق", "المراجع",
@@ -125,6 +135,8 @@ _OTHERS: dict[str, tuple[str, ...]] = {
         "المصادر لا تذكر هذا مباشرة. وفيما يلي أقرب ما فيها.", "لا يوجد في أي وثيقة: {terms}.",
         "الفقرات التي وُجدت لهذا القسم حرفيًا:", "نُشر \u2066{date}\u2069", "قُرئ \u2066{date}\u2069",
         "مدعوم", "مدعوم جزئيًا", "غير مدعوم", "تناقضه المصادر", "لا شيء للتحقق منه", "لم يُتحقق منه",
+        "جمل تُقرأ بحذر", "صفحة {page} من {pages}",
+        "حروف لا خط لها على الجهاز الذي أعد هذا الملف: {scripts}.",
     ),
 }  # fmt: skip
 LANGUAGES: Mapping[str, Mapping[str, str]] = MappingProxyType(
