@@ -1,0 +1,50 @@
+"""The one way from a session's id in a request to the session: only its owner finds it."""
+
+from __future__ import annotations
+
+import re
+
+from marg_ray.actors.live import Progress
+from marg_ray.actors.neighbours import SETTLED
+from marg_ray.api.callers import Caller
+from marg_ray.api.schemas import SessionOut
+from marg_ray.api.service import Service
+from marg_ray.api.views import at_rest, session_view
+from marg_ray.errors import RuntimeUnavailable, SessionNotFound
+from marg_ray.folding import replay
+from marg_ray.seams import in_thread
+from marg_ray.store.protocol import SessionRow
+
+_ID = re.compile(r"[\w.-]{1,200}", re.ASCII)
+AT_REST = SETTLED | {"halted", "paused"}  # nothing happens to it by itself
+
+
+async def session_of(service: Service, who: Caller, session_id: str) -> SessionRow:
+    """A caller's own session.
+
+    Raises:
+        SessionNotFound: there is none of this id, or it is somebody else's: that is not told apart.
+    """
+    if not _ID.fullmatch(session_id):  # and no database is asked about what cannot be an id
+        raise SessionNotFound(session_id)
+    row = await service.store.session(session_id)
+    if row.owner != who.owner:
+        raise SessionNotFound(session_id)
+    return row
+
+
+async def view_of(service: Service, row: SessionRow) -> SessionOut:
+    """A session as its log and its coordinator have it now."""
+    entries = await service.store.read(row.id)
+    state = await in_thread(replay, [e.message for e in entries])
+    return session_view(row, state, await _progress(service, row, at_rest(state)))
+
+
+async def _progress(service: Service, row: SessionRow, otherwise: Progress) -> Progress:
+    """What its coordinator says of it; a session that is at rest, or whose coordinator is away, speaks for itself."""
+    if row.status in AT_REST:
+        return otherwise
+    try:
+        return await service.sessions.progress(row.id, row.seq, 0.0)
+    except RuntimeUnavailable:
+        return otherwise
