@@ -27,7 +27,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 def to_html(report: Report) -> str:
     """The whole page. Every citation mark opens its passages, source, verdict and reason, also without scripts."""
-    css, script = _asset("report.css"), _asset("report.js")
+    css, script = asset("report.css"), asset("report.js")
     views = Views(report)
     context = {
         "report": report,
@@ -37,14 +37,15 @@ def to_html(report: Report) -> str:
         "policy": _policy(css, script),
         "css": Markup(css),
         "script": Markup(script),
-        **_front(report),
-        **_body(report, views),
-        **_back(report, views),
+        **front(report),
+        **body(report, views),
+        **back(report, views),
     }
-    return _environment().get_template("report.html.j2").render(context)
+    return environment().get_template("report.html.j2").render(context)
 
 
-def _front(report: Report) -> dict[str, Any]:
+def front(report: Report) -> dict[str, Any]:
+    """What a template shows before the text."""
     question = one_line(report.question)
     counts = wording.verdict_counts(report)
     return {
@@ -66,7 +67,8 @@ def _extras(report: Report) -> Iterator[tuple[str, str]]:
     yield "checks", wording.label(report, "checked")
 
 
-def _body(report: Report, views: Views) -> dict[str, Any]:
+def body(report: Report, views: Views) -> dict[str, Any]:
+    """The text: summary, sections, and where the sources disagree."""
     summary = views.summary()
     sections = [] if wording.is_refusal(report) else [views.section(s) for s in report.sections]
     return {"summary": summary, "sections": sections, "disagreements": list(_disagreements(report, views))}
@@ -81,7 +83,8 @@ def _disagreements(report: Report, views: Views) -> Iterator[dict[str, Any]]:
         yield {"subject": box.subject, "note": one_line(box.note), "sides": sides}
 
 
-def _back(report: Report, views: Views) -> dict[str, Any]:
+def back(report: Report, views: Views) -> dict[str, Any]:
+    """What stands behind the text: references, and the record of how it was checked."""
     cited = {r.source for r in report.references}
     titles = {s.id: s.title for s in report.sections}
     unanswered = [(titles.get(g.section, g.section), one_line(g.reason)) for g in report.gaps]
@@ -123,12 +126,14 @@ def _hash(text: str) -> str:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file beside the templates, as text."""
     return (_TEMPLATES / name).read_text("utf-8")
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates; everything is escaped, and a name they do not know is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(

@@ -29,3 +29,14 @@ def direction(language: str) -> str:
 def is_blank(text: str) -> bool:
     """Nothing in it that a reader would see."""
     return all(unicodedata.category(c) in {"Zs", "Zl", "Zp", "Cc", "Cf"} for c in text)
+
+
+def text_direction(text: str, otherwise: str = "ltr") -> str:
+    """`rtl` or `ltr` by the first letter that has a direction, as browsers do for `dir=auto`."""
+    for letter in text:
+        kind = unicodedata.bidirectional(letter)
+        if kind == "L":
+            return "ltr"
+        if kind in ("R", "AL"):
+            return "rtl"
+    return otherwise

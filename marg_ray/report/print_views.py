@@ -1,0 +1,26 @@
+"""What a printed page shows: marks that lead to their reference, signs where a sentence does not wholly hold."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from marg_ray.report.html_views import Views
+from marg_ray.report.layout import Run
+from marg_ray.report.model import Report
+from marg_ray.report.remarks import Remarks
+
+
+class PrintViews(Views):
+    """The views of one report for paper: nothing opens there, so a mark is a link, and a verdict is a sign."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report)
+        self.remarks = Remarks(report, self._layout)
+
+    def _marks(self, run: Run) -> Markup:
+        links = [Markup('<a class="mark" href="#ref-{0}">[{0}]</a>').format(n) for n in run.numbers]
+        remark = self.remarks.of(run)
+        if remark is not None and (links or run.warning):
+            sign = '<a class="mark sign v-{0}" id="said-{1}" href="#remark-{1}">{2}</a>'
+            links.append(Markup(sign).format(remark.verdict.value, remark.number, remark.sign))
+        return Markup("").join(links)
