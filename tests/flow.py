@@ -132,7 +132,11 @@ class World:
             Analyst(model=model, offload=in_thread),
             Critic(model=model, embedder=embedder, light=in_thread),
             Formatter(
-                artefacts=self.artefacts, open_store=self._open_store, model_name=self.model.name, light=in_thread
+                artefacts=self.artefacts,
+                open_store=self._open_store,
+                model_name=self.model.name,
+                light=in_thread,
+                snapshots=self.snapshots,
             ),
         ]
         return {agent.role: agent for agent in agents}

@@ -194,6 +194,7 @@ class Assembly:
                     open_store=open_store,
                     model_name=model_name(self.choice),
                     light=self.light,
+                    snapshots=self.places.snapshots,
                     tape=self.tape,
                 )
             case Role.ASSISTANT:

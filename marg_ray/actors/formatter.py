@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import ClassVar
 
 from marg_ray.folding import replay
+from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.memory.recorded import taped
 from marg_ray.messages import Message, ReportReady
 from marg_ray.models.tape import Tape
 from marg_ray.narration import describe
 from marg_ray.records import Analysis, Draft, ReportStatus, Role, Usage, Zone
 from marg_ray.report.assemble import ReportInputs, build_report
-from marg_ray.report.model import TraceEntry, to_json
+from marg_ray.report.charts import charts_of
+from marg_ray.report.model import Report, ReportNote, TraceEntry, to_json
 from marg_ray.seams import Offload
 from marg_ray.state import ResearchState, status_of, teller_of
 from marg_ray.store.artefacts import Artefacts
 from marg_ray.store.protocol import CallRow, LogEntry, Store
 from marg_ray.tasks import FormatTask, Task
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +33,7 @@ class Formatter:
     open_store: Callable[[], Awaitable[Store]]
     model_name: str
     light: Offload
+    snapshots: Snapshots | None = None  # where the tables are that charts are drawn from
     tape: Tape | None = None  # it keeps the run, or knows when and how long its recording took
     role: ClassVar[Role] = Role.FORMATTER
 
@@ -40,6 +46,8 @@ class Formatter:
         usage = usage_of(await store.calls(task.session_id)) or state.usage
         inputs = report_inputs(state, tuple(entries), self.model_name, datetime.now(UTC), usage)
         report = await self.light(build_report, inputs)
+        if self.snapshots is not None:
+            report = await self.light(with_charts, report, self.snapshots)
         if self.tape is not None and state.request is not None:
             report = await self.light(taped, self.tape, state.request, [e.message for e in entries], report)
         artefact = await self.light(self.artefacts.put, to_json(report))
@@ -53,6 +61,16 @@ class Formatter:
             words=words,
             reason=inputs.verdict if refused else "",
         )
+
+
+def with_charts(report: Report, snapshots: Snapshots) -> Report:
+    """The report with its charts; without them, and a note, where they could not be made."""
+    try:
+        return report.model_copy(update={"charts": charts_of(report, snapshots.document)})
+    except Exception as exc:
+        log.warning("the charts of session %s could not be made", report.session_id, exc_info=exc)
+        note = ReportNote(kind="charts", text=f"the charts could not be made ({type(exc).__name__})")
+        return report.model_copy(update={"notes": (*report.notes, note)})
 
 
 def usage_of(calls: Sequence[CallRow]) -> dict[Role, Usage]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath, PureWindowsPath
 from urllib.parse import quote
 
@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from marg_ray.records import SourceKind, Verdict
 from marg_ray.report import wording
+from marg_ray.report.charts.showing import ChartView, charts_in, view_of
 from marg_ray.report.inline import Inline, plain
 from marg_ray.report.layout import Layout, Line, Piece, Row, Run
 from marg_ray.report.markdown import anchor
@@ -98,12 +99,14 @@ class SectionView:
     boxes: tuple[Box, ...]
     gap: str = ""
     quoted_only: bool = False
+    charts: tuple[ChartView, ...] = ()
 
 
 class Views:
     """Builds the views of one report; numbers its passage boxes as it goes."""
 
     def __init__(self, report: Report) -> None:
+        self._report = report
         self._layout = Layout(report)
         self._evidence: dict[str, ReportEvidence] = {e.id: e for e in report.evidence}
         self._sources: dict[str, ReportSource] = {s.id: s for s in report.sources}
@@ -120,9 +123,10 @@ class Views:
 
     def section(self, section: ReportSection) -> SectionView:
         pieces = self._layout.section(section)
-        return self._section_view(
+        view = self._section_view(
             anchor(section), section.title, pieces, gap=section.gap, quoted_only=section.quoted_only
         )
+        return replace(view, charts=tuple(view_of(c) for c in charts_in(self._report, section.id)))
 
     def _section_view(
         self, id: str, title: str, pieces: Sequence[Piece], gap: str = "", quoted_only: bool = False

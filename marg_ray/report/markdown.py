@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from marg_ray.report import wording
+from marg_ray.report.charts.showing import charts_in, rows_of
 from marg_ray.report.inline import (
     Inline,
     code_span,
@@ -18,7 +19,7 @@ from marg_ray.report.inline import (
 )
 from marg_ray.report.inline import to_markdown as inline_markdown
 from marg_ray.report.layout import Layout, Piece, Row, Run
-from marg_ray.report.model import Disagreement, Report, ReportSection, ReportSource
+from marg_ray.report.model import Disagreement, Report, ReportChart, ReportSection, ReportSource
 from marg_ray.report.refusal import refusal_markdown
 from marg_ray.report.text import ends_wide, gap_between
 from marg_ray.text import one_line
@@ -84,8 +85,20 @@ def _section(report: Report, section: ReportSection, layout: Layout) -> Iterator
     if section.quoted_only:
         yield f"*{wording.label(report, 'only_quotes')}*"
     yield from _pieces(layout.section(section))
+    for chart in charts_in(report, section.id):
+        yield from _chart(chart)
     if section.gap:
         yield f"*{wording.label(report, 'unanswered')}: {escape(one_line(section.gap))}*"
+
+
+def _chart(chart: ReportChart) -> Iterator[str]:
+    """Its figures as a table: Markdown has no pictures of its own."""
+    marks = "".join(f"[{n}]" for n in chart.numbers)
+    notes = "".join(f" {escape(note)}." for note in chart.notes)
+    yield f"**{escape(chart.title)}** {marks}{notes}".rstrip()
+    header = (chart.x, *(s.name for s in chart.series))
+    lines = [header, ("---",) * len(header), *rows_of(chart)]
+    yield "\n".join(f"| {' | '.join(c if c == '---' else escape(c) for c in line)} |" for line in lines)
 
 
 def _pieces(pieces: Sequence[Piece]) -> Iterator[str]:

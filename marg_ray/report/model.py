@@ -179,6 +179,36 @@ class ReportNote(_Part):
     section: str = ""
 
 
+class ChartSeries(_Part):
+    name: str
+    values: Annotated[tuple[float | None, ...], Field(description="one a label; null where the table has none")]
+
+
+class ChartRow(_Part):
+    """The row of a source's table that a label stands for: `snapshot(source)[start:end]`, offsets in characters."""
+
+    source: str
+    start: int
+    end: int
+    cited: Annotated[bool, Field(description="a sentence of the section rests on it")] = False
+
+
+class ReportChart(_Part):
+    """A table of a cited source as a picture: data only, drawn when it is shown."""
+
+    id: str
+    section: str
+    kind: Literal["bar", "line", "scatter"]
+    title: str
+    x: Annotated[str, Field(description="what the labels are")]
+    y: Annotated[str, Field(description="what the values are, with their unit")]
+    labels: tuple[str, ...]
+    series: tuple[ChartSeries, ...]
+    rows: Annotated[tuple[ChartRow, ...], Field(description="one a label; none for data that is no source's")] = ()
+    numbers: Annotated[tuple[int, ...], Field(description="reference numbers")] = ()
+    notes: Annotated[tuple[str, ...], Field(description="what was left out, and why")] = ()
+
+
 class Report(_Part):
     """A finished report with everything needed to check it."""
 
@@ -200,6 +230,7 @@ class Report(_Part):
     references: tuple[Reference, ...] = ()
     evidence: tuple[ReportEvidence, ...] = ()
     sources: tuple[ReportSource, ...] = ()
+    charts: tuple[ReportChart, ...] = ()
     contradictions: tuple[Disagreement, ...] = ()
     findings: tuple[ReportFinding, ...] = ()
     unknowns: tuple[str, ...] = ()
