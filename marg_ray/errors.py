@@ -21,6 +21,7 @@
     │   ├── AddressBlocked      the address may not be fetched          422
     │   ├── FetchFailed         the page did not come                   502
     │   └── Unreadable          it came, but it is no document          422
+    ├── FormatUnavailable       a report cannot be made in a format     501
     ├── BudgetExceeded          tokens, money, time or tasks are spent       exit 6
     ├── BudgetStopped           spent before anything was found        422, exit 6
     ├── InsufficientEvidence    the sources do not answer               422, exit 4
@@ -174,6 +175,11 @@ class DecisionConflict(MargError):
     @property
     def hint(self) -> str:
         return f"`marg show {self.session_id} --log` shows what was decided"
+
+    @property
+    def more(self) -> dict[str, int]:
+        """For programs."""
+        return {"current": self.current}
 
 
 class KeyReused(MargError):
@@ -332,6 +338,23 @@ class Unreadable(SourceError):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.why}"
+
+
+class FormatUnavailable(MargError):
+    """A report cannot be made in this format here; it is there in the others."""
+
+    http_status = 501
+
+    def __init__(self, format: str, why: str, todo: str = "") -> None:
+        super().__init__(format, why, todo)
+        self.format, self.why, self.todo = format, why, todo
+
+    def __str__(self) -> str:
+        return f"no {self.format} can be made: {self.why}"
+
+    @property
+    def hint(self) -> str:
+        return self.todo
 
 
 class BudgetExceeded(MargError):

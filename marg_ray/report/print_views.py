@@ -16,11 +16,13 @@ class PrintViews(Views):
     def __init__(self, report: Report) -> None:
         super().__init__(report)
         self.remarks = Remarks(report, self._layout)
+        self.signed: set[int] = set()  # the remarks that a sign leads to
 
     def _marks(self, run: Run) -> Markup:
         links = [Markup('<a class="mark" href="#ref-{0}">[{0}]</a>').format(n) for n in run.numbers]
         remark = self.remarks.of(run)
         if remark is not None and (links or run.warning):
             sign = '<a class="mark sign v-{0}" id="said-{1}" href="#remark-{1}">{2}</a>'
+            self.signed.add(remark.number)
             links.append(Markup(sign).format(remark.verdict.value, remark.number, remark.sign))
         return Markup("").join(links)
