@@ -303,6 +303,22 @@ class SearchUnavailable(SourceError):
         return "check the network, set MARG_SEARCH__SEARXNG_URL, or give documents with --docs"
 
 
+class McpUnavailable(SearchUnavailable):
+    """A server of the Model Context Protocol did not answer, or not with anything that can be used."""
+
+    def __init__(self, server: str, reason: str) -> None:
+        super().__init__(reason)
+        self.args = (server, reason)
+        self.server = server
+
+    def __str__(self) -> str:
+        return f"the MCP server {self.server!r} is unavailable: {self.reason}"
+
+    @property
+    def hint(self) -> str:
+        return f"check mcp.servers.{self.server} in the settings"
+
+
 class AddressBlocked(SourceError):
     """The address is not one a page may be fetched from, whether something listens there or not."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from fastapi import FastAPI
 
 from marg_ray.actors.assembly import Places
 from marg_ray.actors.coordinator import Coordinator
+from marg_ray.actors.keys import digests
 from marg_ray.actors.live import Progress
 from marg_ray.actors.owner import Decision
 from marg_ray.api.app import create_app
@@ -27,8 +27,7 @@ class LocalSessions:
         self._coordinator = coordinator
 
     async def submit(self, session_id: str, request: Request, key: str = "") -> str:
-        digests = (_digest(key), _digest(request.model_dump_json())) if key else ("", "")
-        return await self._coordinator.submit(session_id, request, *digests)
+        return await self._coordinator.submit(session_id, request, *digests(key, request))
 
     async def known(self, request: Request) -> KeptReport | None:
         return await self._coordinator.known(request)
@@ -50,10 +49,6 @@ class LocalSessions:
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
         return await self._coordinator.progress(session_id, after, wait_s)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sessions_of(world: World) -> Sessions:

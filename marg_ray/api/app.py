@@ -7,7 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI, Request
 
 from marg_ray.api import guards, problems
-from marg_ray.api.routes import ROUTERS
+from marg_ray.api.openapi import TAGS, described
 from marg_ray.api.service import Service
 
 TITLE = "MARG-Ray"
@@ -15,10 +15,13 @@ TITLE = "MARG-Ray"
 
 def create_app(service: Service) -> FastAPI:
     """A FastAPI application over `service`; it keeps nothing of a client between two requests."""
+    from marg_ray.api.routes import ROUTERS  # they import this module
+
     app = FastAPI(
         title=TITLE,
         version=version("marg-ray"),
-        description="Research reports whose every sentence can be checked.",
+        summary="Research reports whose every sentence can be checked.",
+        openapi_tags=TAGS,
         docs_url=None,
         redoc_url=None,
     )
@@ -27,6 +30,7 @@ def create_app(service: Service) -> FastAPI:
     guards.install(app, service)
     for router in ROUTERS:
         app.include_router(router)
+    described(app)
     return app
 
 

@@ -41,12 +41,21 @@ def problem(
     return JSONResponse({**body.model_dump(), **more}, status, headers, MEDIA_TYPE)
 
 
+HINTS = {  # where the error's own speaks of the command line
+    "SessionNotFound": "GET /v1/research lists your sessions",
+    "SessionMoved": "ask there, or try again when it has ended",
+    "DecisionConflict": "GET the session to see where it stands",
+}
+
+
 def of_error(exc: MargError) -> JSONResponse:
     wait = getattr(exc, "retry_after_s", None)
     headers = {"Retry-After": str(max(1, round(wait)))} if isinstance(wait, int | float) else {}
     if exc.http_status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return problem(exc.http_status, exc.code, str(exc), exc.hint, retryable=exc.retryable, headers=headers)
+    more = getattr(exc, "more", {})  # what else a program may want to know
+    hint = HINTS.get(exc.code, exc.hint)
+    return problem(exc.http_status, exc.code, str(exc), hint, retryable=exc.retryable, headers=headers, **more)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, TypeAdapter
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from marg_ray.kinds import (
     Depth,
@@ -37,12 +37,6 @@ def _plain(value: str) -> str:
     return value
 
 
-def _web_address(value: str) -> str:
-    if value:
-        TypeAdapter(HttpUrl).validate_python(value)
-    return value
-
-
 def _in_utc(value: datetime) -> datetime:
     """A moment without a zone is one of UTC."""
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -58,7 +52,7 @@ Plain = AfterValidator(_plain)
 Line = Annotated[str, Field(max_length=1000), Plain]
 Note = Annotated[str, Field(max_length=20_000), Plain]
 Title = Annotated[str, Field(min_length=1, max_length=1000), Plain]
-WebAddress = Annotated[str, Field(max_length=4000), Plain, AfterValidator(_web_address)]
+Address = Annotated[str, Field(max_length=4000), Plain]
 Moment = Annotated[datetime, BeforeValidator(_moment_only), AfterValidator(_in_utc)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False)]
 
@@ -207,10 +201,8 @@ class SteerIn(Body):
     ]
     section: Annotated[Line, Field(description="its id; without one: all, or a section of its own")] = ""
     query: Annotated[Line, Field(description="the sub-question")] = ""
-    url: Annotated[WebAddress, Field(description="of the page to pin")] = ""
-    location: Annotated[
-        str, Field(max_length=4000, description="what to ban: a URL, a host, or a document's path"), Plain
-    ] = ""
+    url: Annotated[Address, Field(description="of the page to pin")] = ""
+    location: Annotated[Address, Field(description="what to ban: a URL, a host, or a document's path")] = ""
     limits: LimitsIn | None = None
 
 

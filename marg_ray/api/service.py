@@ -88,3 +88,4 @@ class Service:
     offload: Offload = in_thread
     model_name: str = ""  # as it stands on reports
     shared: tuple[Path, ...] = ()  # folders that every caller may search, by `marg serve --docs`
+    offline: bool = False  # nothing leaves this machine, whatever a caller asks for

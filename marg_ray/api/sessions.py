@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
+from marg_ray.actors.holder import is_alive
 from marg_ray.actors.live import Progress
 from marg_ray.actors.neighbours import SETTLED
 from marg_ray.api.callers import Caller
 from marg_ray.api.schemas import SessionOut
 from marg_ray.api.service import Service
 from marg_ray.api.views import at_rest, session_view
-from marg_ray.errors import RuntimeUnavailable, SessionNotFound
+from marg_ray.errors import RuntimeUnavailable, SessionMoved, SessionNotFound, StoreConflict
 from marg_ray.folding import replay
 from marg_ray.seams import in_thread
+from marg_ray.state import ResearchState
 from marg_ray.store.protocol import SessionRow
 
 _ID = re.compile(r"[\w.-]{1,200}", re.ASCII)
@@ -33,18 +36,23 @@ async def session_of(service: Service, who: Caller, session_id: str) -> SessionR
     return row
 
 
+def abandoned(row: SessionRow) -> bool:
+    """Whether the process that worked on a session is gone. To look at such a session would be to go on with it."""
+    return row.status in ("running", "waiting") and bool(row.holder) and not is_alive(row.holder)
+
+
 async def view_of(service: Service, row: SessionRow) -> SessionOut:
     """A session as its log and its coordinator have it now."""
     entries = await service.store.read(row.id)
     state = await in_thread(replay, [e.message for e in entries])
-    return session_view(row, state, await _progress(service, row, at_rest(state)))
+    return session_view(row, state, await progress_of(service, row, state))
 
 
-async def _progress(service: Service, row: SessionRow, otherwise: Progress) -> Progress:
-    """What its coordinator says of it; a session that is at rest, or whose coordinator is away, speaks for itself."""
-    if row.status in AT_REST:
-        return otherwise
-    try:
-        return await service.sessions.progress(row.id, row.seq, 0.0)
-    except RuntimeUnavailable:
-        return otherwise
+async def progress_of(service: Service, row: SessionRow, state: ResearchState) -> Progress:
+    """What its coordinator says of it; a session at rest, or whose coordinator is away, speaks for itself."""
+    if abandoned(row):
+        return at_rest(state, abandoned=True)
+    if row.status not in AT_REST:
+        with contextlib.suppress(RuntimeUnavailable, SessionMoved, StoreConflict):
+            return await service.sessions.progress(row.id, row.seq, 0.0)
+    return at_rest(state)

@@ -30,13 +30,15 @@ from marg_ray.routing import waiting_for
 from marg_ray.state import ResearchState, SectionState
 from marg_ray.store.protocol import SessionRow
 
+LEFT = "nobody works on it any more: the process that did has ended"
 
-def session_summary(row: SessionRow) -> SessionSummary:
+
+def session_summary(row: SessionRow, *, abandoned: bool = False) -> SessionSummary:
     """A session as a line of a list."""
     return SessionSummary(
         id=row.id,
         question=row.question,
-        status=row.status,
+        status="halted" if abandoned and row.status == "running" else row.status,
         created_at=row.created_at,
         updated_at=row.updated_at,
         seq=row.seq,
@@ -74,15 +76,17 @@ def session_view(row: SessionRow, state: ResearchState, progress: Progress) -> S
     )
 
 
-def at_rest(state: ResearchState) -> Progress:
-    """The progress of a session that nobody works on, from its state alone."""
-    return Progress(
-        entries=(),
-        running=(),
-        status=status_word(state),
-        waiting_for=waiting_for(state),
-        halt=f"{state.halt.error}: {state.halt.detail}" if state.halt else "",
-    )
+def at_rest(state: ResearchState, *, abandoned: bool = False) -> Progress:
+    """The progress of a session that nobody works on, from its state alone.
+
+    `abandoned`: its process ended on the way. It stands still until it is resumed, as after a halt.
+    """
+    halt = f"{state.halt.error}: {state.halt.detail}" if state.halt else ""
+    status, waits = status_word(state), waiting_for(state)
+    if abandoned:
+        halt = halt or LEFT
+        status = status if waits else "halted"
+    return Progress(entries=(), running=(), status=status, waiting_for=waits, halt=halt)
 
 
 def spent(usages: Iterable[Usage]) -> SpentOut:

@@ -22,6 +22,7 @@ from marg_ray.actors.deploy.handles import AGENTS, Gone, Named, RayEmbedder, Ray
 from marg_ray.actors.deploy.machines import hosts, say_unshared, stays_together, together_warning
 from marg_ray.actors.deploy.placement import Lookout, check, nodes_here, options_of
 from marg_ray.actors.holder import Holder, cluster, this_process
+from marg_ray.actors.keys import digests
 from marg_ray.actors.live import Ending, Progress
 from marg_ray.actors.owner import Decision
 from marg_ray.errors import MargError, RuntimeUnavailable, SessionMoved
@@ -76,9 +77,7 @@ class Control:
             KeyReused: the key came with another request before.
             TooBusy: too many sessions wait already.
         """
-        digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() if key else ""
-        body = hashlib.sha256(request.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest() if key else ""
-        started: str = await self._ask(session_id, "submit", request, digest, body)
+        started: str = await self._ask(session_id, "submit", request, *digests(key, request))
         return started
 
     async def resume(self, session_id: str, by: str = "owner") -> str:
