@@ -100,3 +100,12 @@ class ReviewVerdict(StrEnum):
     RETRIEVAL_GAP = "RETRIEVAL_GAP"
     QUALITY_FAIL = "QUALITY_FAIL"
     INSUFFICIENT_EVIDENCE = "INSUFFICIENT_EVIDENCE"
+
+
+class Scope(StrEnum):
+    """What a key of the HTTP service may do, always for its owner alone."""
+
+    READ = "read"  # sessions, reports, library lists
+    RESEARCH = "research"  # start, decide, steer, cancel, ask
+    LIBRARY = "library"  # add and remove documents
+    ADMIN = "admin"  # figures over all owners

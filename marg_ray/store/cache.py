@@ -1,4 +1,4 @@
-"""What is looked up by a key of the caller's: cached values, idempotency keys, metrics, signs of life."""
+"""What is looked up by a key of the caller's: cached values, idempotency keys, tallies, metrics, signs of life."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from marg_ray.store.log import now
 from marg_ray.store.protocol import CacheCount, CacheRow, ShardRow
-from marg_ray.store.schema import CACHE, KEYS, METRICS, SHARDS, add, put
+from marg_ray.store.schema import CACHE, KEYS, METRICS, SHARDS, TALLIES, add, put, raise_number
 from marg_ray.store.statements import Statement
 
 _FRESH = (
@@ -27,6 +27,12 @@ _HIT = Statement(
 _TIED = Statement(
     sa.select(KEYS.c.session_id, KEYS.c.body).where(
         KEYS.c.owner == sa.bindparam("whose"), KEYS.c.key == sa.bindparam("asked")
+    )
+)
+_FORGET = Statement(sa.delete(TALLIES).where(TALLIES.c.period < sa.bindparam("first")))
+_TALLIES = Statement(
+    sa.select(TALLIES.c.period, TALLIES.c.number).where(
+        TALLIES.c.name == sa.bindparam("whose"), TALLIES.c.period >= sa.bindparam("first")
     )
 )
 
@@ -68,6 +74,12 @@ def claim_key(db: sa.Connection, owner: str, key: str, body: str, session_id: st
         return session_id, body
     row = _TIED.all(db, {"whose": owner, "asked": key})[0]
     return row.session_id, row.body
+
+
+def tally(db: sa.Connection, name: str, period: int, since: int) -> dict[int, int]:
+    if raise_number(db, name, period) == 1:
+        _FORGET.changes(db, {"first": since})
+    return {row.period: row.number for row in _TALLIES.all(db, {"whose": name, "first": since})}
 
 
 def put_metrics(db: sa.Connection, session_id: str, metrics: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from marg_ray.budget import larger
 from marg_ray.errors import SessionNotFound, StaleEpoch, StoreConflict
@@ -14,6 +14,7 @@ from marg_ray.records import Limits, Usage
 from marg_ray.seams import CallKey
 from marg_ray.store.protocol import (
     Account,
+    ApiKey,
     CacheCount,
     CacheRow,
     CallRow,
@@ -39,6 +40,8 @@ class MemoryStore:
         self._calls: dict[tuple[str, str], CallRow] = {}
         self._metrics: dict[str, str] = {}
         self._keys: dict[tuple[str, str], tuple[str, str]] = {}
+        self._api_keys: dict[str, ApiKey] = {}
+        self._tallies: Counter[tuple[str, int]] = Counter()
         self._shards: dict[tuple[str, int], ShardRow] = {}
         self._cache: dict[tuple[str, str], _Cached] = {}
 
@@ -97,8 +100,8 @@ class MemoryStore:
             case _:
                 pass
 
-    async def read(self, session_id: str, *, after: int = 0) -> list[LogEntry]:
-        return self._logs.get(session_id, [])[after:]
+    async def read(self, session_id: str, *, after: int = 0, most: int | None = None) -> list[LogEntry]:
+        return self._logs.get(session_id, [])[after:][:most]
 
     async def session(self, session_id: str) -> SessionRow:
         return self._row(session_id)
@@ -116,6 +119,9 @@ class MemoryStore:
             and (not owner or row.owner == owner)
         ][:limit]
 
+    async def session_counts(self) -> dict[str, int]:
+        return dict(Counter(row.status for row in self._rows.values()))
+
     async def fence(self, session_id: str, epoch: int) -> None:
         if epoch and self._row(session_id).epoch != epoch:
             raise StaleEpoch(session_id, epoch, self._row(session_id).epoch)
@@ -130,7 +136,8 @@ class MemoryStore:
         known = self._calls.get((call.session_id, call.key))
         if known is not None and known.status == "settled":
             return known
-        row = CallRow(call=call, status="begun", reserved=reserved or Usage())
+        begun_at = known.begun_at if known is not None else datetime.now(UTC)
+        row = CallRow(call=call, status="begun", reserved=reserved or Usage(), begun_at=begun_at)
         if known is not None:
             died = known.status == "begun"
             if died and call.attempt and known.call.attempt == call.attempt:
@@ -144,7 +151,9 @@ class MemoryStore:
 
     async def settle_call(self, call: CallKey, result: str, usage: Usage) -> None:
         await self._fence_call(call)
-        known = self._calls.get((call.session_id, call.key), CallRow(call=call, status="begun"))
+        began = datetime.now(UTC) - timedelta(seconds=usage.seconds)
+        unknown = CallRow(call=call, status="begun", begun_at=began)
+        known = self._calls.get((call.session_id, call.key), unknown)
         if known.status != "settled":
             done = {"status": "settled", "result": result, "usage": usage, "reserved": Usage()}
             self._calls[call.session_id, call.key] = known.model_copy(update=done)
@@ -183,6 +192,32 @@ class MemoryStore:
 
     async def claim_key(self, owner: str, key: str, body: str, session_id: str) -> tuple[str, str]:
         return self._keys.setdefault((owner, key), (session_id, body))
+
+    async def put_api_key(self, key: ApiKey) -> None:
+        self._api_keys.setdefault(key.id, key)
+
+    async def api_key(self, key_id: str) -> ApiKey | None:
+        return self._api_keys.get(key_id)
+
+    async def api_keys(self, owner: str = "") -> list[ApiKey]:
+        rows = [row for row in self._api_keys.values() if not owner or row.owner == owner]
+        return sorted(rows, key=lambda row: (row.created_at, row.id))
+
+    async def revoke_api_key(self, key_id: str) -> bool:
+        row = self._api_keys.get(key_id)
+        if row is not None and row.revoked_at is None:
+            self._api_keys[key_id] = row.model_copy(update={"revoked_at": datetime.now(UTC)})
+        return row is not None
+
+    async def touch_api_key(self, key_id: str, at: datetime) -> None:
+        if (row := self._api_keys.get(key_id)) is not None:
+            self._api_keys[key_id] = row.model_copy(update={"used_at": at})
+
+    async def tally(self, name: str, period: int, since: int) -> dict[int, int]:
+        self._tallies[name, period] += 1
+        for place in [place for place in self._tallies if place[1] < since]:
+            del self._tallies[place]
+        return {when: number for (whose, when), number in self._tallies.items() if whose == name}
 
     async def beat(self, holder: str, shard: int) -> None:
         self._shards[holder, shard] = ShardRow(holder=holder, shard=shard, beat_at=datetime.now(UTC))

@@ -42,6 +42,7 @@ class CallRow(Record):
     reserved: Usage = Usage()  # for the attempt under way
     lost: Usage = Usage()  # reserved for attempts that ended with their process: spent, as far as anybody knows
     begun: int = 1  # how often it was begun: above 1 where a process died inside it
+    begun_at: datetime | None = None  # for the first time; None: not known
 
 
 class Account(Record):
@@ -70,6 +71,20 @@ class CacheCount(Record):
     space: str
     entries: int
     hits: int
+
+
+class ApiKey(Record):
+    """A key of the HTTP service. The secret itself is not kept."""
+
+    id: str
+    owner: str
+    name: str = ""
+    scopes: tuple[str, ...]
+    digest: str  # SHA-256 of the secret
+    created_at: datetime
+    expires_at: datetime | None = None
+    used_at: datetime | None = None  # to within an hour
+    revoked_at: datetime | None = None
 
 
 class SnapshotRow(Record):
@@ -112,8 +127,8 @@ class Store(Protocol):
             StaleEpoch: a newer coordinator has taken the session over.
         """
 
-    async def read(self, session_id: str, *, after: int = 0) -> list[LogEntry]:
-        """Entries with a number above `after`, in order; empty for an unknown session."""
+    async def read(self, session_id: str, *, after: int = 0, most: int | None = None) -> list[LogEntry]:
+        """Entries with a number above `after`, in order, at `most` so many; empty for an unknown session."""
 
     async def session(self, session_id: str) -> SessionRow:
         """One session.
@@ -126,6 +141,9 @@ class Store(Protocol):
         self, *, limit: int = 100, status: str = "", holder: str = "", shard: int | None = None, owner: str = ""
     ) -> list[SessionRow]:
         """Sessions, newest first; narrowed by what is given."""
+
+    async def session_counts(self) -> dict[str, int]:
+        """How many sessions there are, by status."""
 
     async def fence(self, session_id: str, epoch: int) -> None:
         """See that `epoch` is the session's; 0 passes.
@@ -182,6 +200,27 @@ class Store(Protocol):
         """Tie an idempotency key to a session. Returns the (session id, body) that it is tied to: the first stay.
 
         `key` and `body` are digests; of any number of calls at once one wins.
+        """
+
+    async def put_api_key(self, key: ApiKey) -> None:
+        """Keep a new key of the HTTP service; one that is there under this id stays as it is."""
+
+    async def api_key(self, key_id: str) -> ApiKey | None:
+        """A key of the HTTP service, whether it is still good or not."""
+
+    async def api_keys(self, owner: str = "") -> list[ApiKey]:
+        """The keys of an owner (of all, without one), in the order they were made."""
+
+    async def revoke_api_key(self, key_id: str) -> bool:
+        """End a key; says whether there is one. The moment of the first time stays."""
+
+    async def touch_api_key(self, key_id: str, at: datetime) -> None:
+        """Note that a key was used."""
+
+    async def tally(self, name: str, period: int, since: int) -> dict[int, int]:
+        """Count one more for `name` in `period`; the numbers of its periods from `since` on, this one included.
+
+        Periods that lie before `since` are forgotten, those of other names as well.
         """
 
     async def beat(self, holder: str, shard: int) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from marg_ray.records import Usage
 from marg_ray.store.statements import Statement
 
-HEAD = "0002"  # the newest migration; a database made from METADATA is stamped with it
+HEAD = "0003"  # the newest migration; a database made from METADATA is stamped with it
 
 METADATA = sa.MetaData()
 VERSION = sa.Table(
@@ -102,6 +102,26 @@ KEYS = sa.Table(
     sa.Column("session_id", sa.String(64), nullable=False),
     sa.Column("body", sa.Text, nullable=False),
 )
+API_KEYS = sa.Table(
+    "api_keys",
+    METADATA,
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, index=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("scopes", sa.Text, nullable=False),  # with blanks between them
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("created_at", sa.String(40), nullable=False),
+    sa.Column("expires_at", sa.String(40)),
+    sa.Column("used_at", sa.String(40)),
+    sa.Column("revoked_at", sa.String(40)),
+)
+TALLIES = sa.Table(
+    "tallies",
+    METADATA,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("period", sa.Integer, primary_key=True, autoincrement=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+)
 SHARDS = sa.Table(
     "shards",
     METADATA,
@@ -125,7 +145,7 @@ def _new(table: sa.Table) -> Statement:
     return Statement(postgresql.insert(table).on_conflict_do_nothing(), sqlite.insert(table).on_conflict_do_nothing())
 
 
-_NEW_ROW = {table: _new(table) for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS)}
+_NEW_ROW = {table: _new(table) for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS, API_KEYS)}
 
 
 def add(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> bool:
@@ -153,3 +173,17 @@ _PUT = {
 def put(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> None:
     """Insert a row, or change the one that has its key."""
     _PUT[table].changes(db, row)
+
+
+def _counting(insert: type[sqlite.Insert] | type[postgresql.Insert]) -> sa.UpdateBase:
+    more = {"number": TALLIES.c.number + 1}
+    new = insert(TALLIES).on_conflict_do_update(index_elements=list(TALLIES.primary_key), set_=more)
+    return new.returning(TALLIES.c.number)
+
+
+_COUNT = Statement(_counting(postgresql.Insert), _counting(sqlite.Insert))
+
+
+def raise_number(db: sa.Connection, name: str, period: int) -> int:
+    """Count one more; returns the number."""
+    return int(_COUNT.all(db, {"name": name, "period": period, "number": 1})[0].number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -11,10 +12,11 @@ from marg_ray.errors import SessionNotFound
 from marg_ray.messages import MESSAGES, Message
 from marg_ray.records import Usage
 from marg_ray.seams import CallKey
-from marg_ray.store import cache, calls, log
+from marg_ray.store import api_keys, cache, calls, log
 from marg_ray.store.database import RETRY_S, Database, connect
 from marg_ray.store.protocol import (
     Account,
+    ApiKey,
     CacheCount,
     CacheRow,
     CallRow,
@@ -77,8 +79,8 @@ class SqlStore:
         body = MESSAGES.dump_json(message).decode()
         return await self._database.write(log.Append(session_id, message, body, expected_seq, epoch, status))
 
-    async def read(self, session_id: str, *, after: int = 0) -> list[LogEntry]:
-        return await self._database.read(partial(log.read, session_id=session_id, after=after))
+    async def read(self, session_id: str, *, after: int = 0, most: int | None = None) -> list[LogEntry]:
+        return await self._database.read(partial(log.read, session_id=session_id, after=after, most=most))
 
     async def session(self, session_id: str) -> SessionRow:
         return _found(session_id, await self._database.read(partial(log.session, session_id=session_id)))
@@ -88,6 +90,9 @@ class SqlStore:
     ) -> list[SessionRow]:
         query = partial(log.sessions, limit=limit, status=status, holder=holder, shard=shard, owner=owner)
         return await self._database.read(query)
+
+    async def session_counts(self) -> dict[str, int]:
+        return await self._database.read(log.counts)
 
     async def fence(self, session_id: str, epoch: int) -> None:
         if epoch and not await self._database.read(partial(log.fence, session_id=session_id, epoch=epoch)):
@@ -127,6 +132,24 @@ class SqlStore:
     async def claim_key(self, owner: str, key: str, body: str, session_id: str) -> tuple[str, str]:
         claim = partial(cache.claim_key, owner=owner, key=key, body=body, session_id=session_id)
         return await self._database.write(claim)
+
+    async def put_api_key(self, key: ApiKey) -> None:
+        await self._database.write(partial(api_keys.put, key=key))
+
+    async def api_key(self, key_id: str) -> ApiKey | None:
+        return await self._database.read(partial(api_keys.find, key_id=key_id))
+
+    async def api_keys(self, owner: str = "") -> list[ApiKey]:
+        return await self._database.read(partial(api_keys.listed, owner=owner))
+
+    async def revoke_api_key(self, key_id: str) -> bool:
+        return await self._database.write(partial(api_keys.revoke, key_id=key_id))
+
+    async def touch_api_key(self, key_id: str, at: datetime) -> None:
+        await self._database.write(partial(api_keys.touch, key_id=key_id, at=at))
+
+    async def tally(self, name: str, period: int, since: int) -> dict[int, int]:
+        return await self._database.write(partial(cache.tally, name=name, period=period, since=since))
 
     async def beat(self, holder: str, shard: int) -> None:
         await self._database.write(partial(cache.beat, holder=holder, shard=shard))
