@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request
@@ -11,6 +13,8 @@ from marg_ray.api.openapi import TAGS, described
 from marg_ray.api.service import Service
 
 TITLE = "MARG-Ray"
+Beside = Callable[[], contextlib.AbstractAsyncContextManager[object]]
+"""What runs as long as the application does: `app.state.beside.append(it)` before the application starts."""
 
 
 def create_app(service: Service) -> FastAPI:
@@ -24,14 +28,24 @@ def create_app(service: Service) -> FastAPI:
         openapi_tags=TAGS,
         docs_url=None,
         redoc_url=None,
+        lifespan=_life,
     )
     app.state.service = service
+    app.state.beside = list[Beside]()
     problems.install(app)
     guards.install(app, service)
     for router in ROUTERS:
         app.include_router(router)
     described(app)
     return app
+
+
+@contextlib.asynccontextmanager
+async def _life(app: FastAPI) -> AsyncIterator[None]:
+    async with contextlib.AsyncExitStack() as stack:
+        for beside in app.state.beside:
+            await stack.enter_async_context(beside())
+        yield
 
 
 def service_of(request: Request) -> Service:

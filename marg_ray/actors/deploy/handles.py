@@ -59,10 +59,13 @@ def _ours(exc: BaseException) -> BaseException:
 
 
 class Named:
-    """An actor found by its name at the first call, so that actors may start in any order, and late."""
+    """An actor found by its name at the first call, so that actors may start in any order, and late.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    `namespace`: where it is; without one, in that of this process.
+    """
+
+    def __init__(self, name: str, namespace: str = "") -> None:
+        self.name, self.namespace = name, namespace or None
         self._actor: Any = None
         self._died = False
 
@@ -71,7 +74,7 @@ class Named:
         for _ in range(1 if self._died else int(APPEARS_WITHIN_S / LOOK_EVERY_S)):
             if self._actor is None:
                 with contextlib.suppress(ValueError):  # not there yet
-                    self._actor = await asyncio.to_thread(ray.get_actor, self.name)
+                    self._actor = await asyncio.to_thread(ray.get_actor, self.name, self.namespace)
             if self._actor is not None:
                 return self._actor
             await asyncio.sleep(LOOK_EVERY_S)
@@ -89,8 +92,8 @@ class Named:
 
 
 class RayEmbedder:
-    def __init__(self) -> None:
-        self._actor = Named("embedder")
+    def __init__(self, namespace: str = "") -> None:
+        self._actor = Named("embedder", namespace)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         vectors: Vectors = await self._actor.call("embed", list(texts))

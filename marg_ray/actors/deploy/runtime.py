@@ -46,10 +46,13 @@ SILENT_S = 60.0  # a coordinator that does not answer for so long hangs, and is 
 
 
 class Control:
-    """The coordinators of a runtime. Each session has its own; one that is dead leaves its sessions to the next."""
+    """The coordinators of a runtime. Each session has its own; one that is dead leaves its sessions to the next.
 
-    def __init__(self, coordinators: int) -> None:
-        self._coordinators = [Named(f"coordinator:{n}") for n in range(coordinators)]
+    `namespace`: where they are; without one, in that of this process.
+    """
+
+    def __init__(self, coordinators: int, namespace: str = "") -> None:
+        self._coordinators = [Named(f"coordinator:{n}", namespace) for n in range(coordinators)]
         self._where: dict[str, int] = {}  # sessions that are not with the coordinator their id names
 
     @classmethod
