@@ -35,11 +35,13 @@ _ENTRY = Statement(
     )
 )
 _NEW_ENTRY = Statement(sa.insert(LOG))
-_ENTRIES = Statement(
+_ABOVE = (
     sa.select(LOG.c.seq, LOG.c.at, LOG.c.epoch, LOG.c.body)
     .where(LOG.c.session_id == sa.bindparam("session"), LOG.c.seq > sa.bindparam("after"))
     .order_by(LOG.c.seq)
 )
+_ENTRIES = Statement(_ABOVE)
+_FIRST_ENTRIES = Statement(_ABOVE.limit(sa.bindparam("most", type_=sa.Integer)))
 _LIMITS = Statement(sa.select(SESSIONS.c.limits).where(_ID))
 _SET_LIMITS = Statement(sa.update(SESSIONS).where(_ID).values(limits=sa.bindparam("body")))
 _SET_ARTEFACT = Statement(sa.update(SESSIONS).where(_ID).values(artefact=sa.bindparam("name")))
@@ -167,10 +169,12 @@ class Append:
         raise StoreConflict(self.session_id, self.expected_seq, row.seq)
 
 
-def read(db: sa.Connection, session_id: str, after: int) -> list[LogEntry]:
+def read(db: sa.Connection, session_id: str, after: int, most: int | None = None) -> list[LogEntry]:
     """The entries, up to the first that is damaged; whoever takes the session over drops the rest."""
+    place: dict[str, object] = {"session": session_id, "after": after}
+    rows = _ENTRIES.all(db, place) if most is None else _FIRST_ENTRIES.all(db, place | {"most": most})
     entries = []
-    for row in _ENTRIES.all(db, {"session": session_id, "after": after}):
+    for row in rows:
         try:
             message = MESSAGES.validate_json(row.body)
         except ValidationError:
@@ -214,6 +218,11 @@ def sessions(
         if value is not None:
             query = query.where(SESSIONS.c[name] == value)
     return [_session_row(row) for row in db.execute(query)]
+
+
+def counts(db: sa.Connection) -> dict[str, int]:
+    rows = db.execute(sa.select(SESSIONS.c.status, sa.func.count()).group_by(SESSIONS.c.status))
+    return {status: count for status, count in rows}
 
 
 def snapshots(db: sa.Connection, session_id: str) -> list[SnapshotRow]:

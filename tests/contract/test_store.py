@@ -222,3 +222,5 @@ async def test_a_long_log_is_read_whole(store: Store) -> None:
         await store.append("S", message, expected_seq=seq, epoch=epoch, status="running")
     assert [e.message for e in await store.read("S")] == messages
     assert [e.seq for e in await store.read("S", after=299)] == [300, 301]
+    assert [e.seq for e in await store.read("S", after=100, most=2)] == [101, 102]
+    assert [e.seq for e in await store.read("S", after=299, most=100)] == [300, 301]
