@@ -118,13 +118,13 @@ _LATEX_SIGN = re.compile(r"[\\{}~^$&%#_]")
 
 def to_bibtex(report: Report) -> str:
     """The references as BibTeX in UTF-8, for biber and BibTeX alike; titles keep their capitals."""
-    head = f"% References of: {one_line(report.title)}\n"
-    return "\n".join([head, *(_bibtex(e) for e in entries(report))])
+    return "\n".join(_bibtex(e) for e in entries(report))
 
 
 def _bibtex(entry: Entry) -> str:
     lines = [f"  {name} = {{{value}}}" for name, value in _bibtex_fields(entry)]
-    return f"@{_BIBTEX_TYPES.get(entry.kind, 'misc')}{{{entry.key},\n" + ",\n".join(lines) + "\n}\n"
+    kind = _BIBTEX_TYPES.get(entry.kind, "misc") if entry.url else "misc"
+    return f"@{kind}{{{entry.key},\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _bibtex_fields(entry: Entry) -> Iterator[tuple[str, str]]:
@@ -145,7 +145,7 @@ def _bibtex_fields(entry: Entry) -> Iterator[tuple[str, str]]:
         note = f"{note}{place}, read {entry.accessed.date().isoformat()}"
     yield "note", latex(note)
     if entry.language:
-        yield "langid", entry.language
+        yield "language", entry.language
 
 
 def latex(text: str) -> str:
@@ -164,7 +164,7 @@ def to_ris(report: Report) -> str:
 
 
 def _ris(entry: Entry) -> Iterator[str]:
-    yield f"TY  - {_RIS_TYPES.get(entry.kind, 'GEN')}"
+    yield f"TY  - {_RIS_TYPES.get(entry.kind, 'GEN') if entry.url or entry.kind is SourceKind.DATABASE else 'GEN'}"
     yield f"ID  - {entry.key}"
     yield f"TI  - {entry.title}"
     if entry.published:
