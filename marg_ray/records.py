@@ -50,6 +50,7 @@ class SourceChoice(Record):
     folders: tuple[str, ...] = ()
     web: bool = True
     offline: bool = False  # nothing leaves the machine
+    mcp: bool = True  # the MCP servers of the settings
 
 
 class Limits(Record):

@@ -75,6 +75,8 @@ def answer_settings(settings: Settings) -> str:
         "fetch": settings.fetch.model_dump(mode="json", include={"max_bytes"}),
         "library": settings.library.model_dump(mode="json"),
     }
+    if settings.mcp.servers:
+        kept["mcp"] = settings.mcp.model_dump(mode="json", include={"servers"})
     return json.dumps(kept, sort_keys=True)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.messages import SCOUT
-from marg_ray.models.tape import Tape
+from marg_ray.models.tape import Tape, read_json
 from marg_ray.seams import Embedder, Vectors
 from marg_ray.sources.protocol import Fetched, Fetcher, Found, Searcher
 from marg_ray.tasks import SearchTask
@@ -90,6 +91,20 @@ class TapedShelves:
         if not self.tape.replays:
             searchers = await self.shelves.searchers(task)
         return [TapedSearch(self.tape, s, w, self.texts) for s, w in zip(searchers, wheres, strict=True)]
+
+
+def taped_others(tape: Tape, others: Mapping[str, Searcher], texts: Texts) -> dict[str, Searcher]:
+    """Further sources by name with the tape before them; in a replay those that were asked when it was recorded."""
+    path = tape.folder / "others.json"
+    if tape.replays:
+        names = [str(name) for name in (read_json(path) or {}).get("names", ())]
+        return {name: TapedSearch(tape, None, {"source": "mcp", "server": name}, texts) for name in names}
+    if others:
+        tape.write(path, json.dumps({"names": sorted(others)}).encode())
+    return {
+        name: TapedSearch(tape, other, {"source": "mcp", "server": name}, texts)
+        for name, other in sorted(others.items())
+    }
 
 
 @dataclass(frozen=True)

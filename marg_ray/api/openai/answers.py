@@ -1,0 +1,175 @@
+"""Who answers a conversation: a session, a report that is there, or a finished report's evidence."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from marg_ray.api.asking import ask
+from marg_ray.api.callers import Caller
+from marg_ray.api.following import Outcome, outcome_of
+from marg_ray.api.openai.asked import EARLIER, Asked
+from marg_ray.api.service import Answer, Service, Turn
+from marg_ray.api.sessions import session_of
+from marg_ray.errors import MargError, SessionNotFound
+from marg_ray.memory.spaces import Space, key_of
+from marg_ray.records import ReportStatus, Usage
+from marg_ray.report.model import Report
+from marg_ray.text import one_line
+
+SPACE = "conversation"
+REMEMBERED_S = 30 * 86_400.0  # that an answer leads to its report
+NEW = "The report of this conversation does not answer the question, so it was researched."
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A question that a session answers; `cached`: it did so before."""
+
+    session_id: str
+    cached: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer that is ready. `limited`: a limit ended the work before it was done."""
+
+    session_id: str
+    status: str
+    content: str
+    created: int  # seconds since 1970
+    usage: Usage
+    limited: bool = False
+    follow_up: bool = False
+
+
+async def begin(service: Service, who: Caller, asked: Asked, key: str = "") -> Said | Taken:
+    """Answer from the report that the conversation is about, where its evidence does; else begin to research.
+
+    Raises:
+        SessionNotFound: the report that is named is not there.
+        MargError: the question cannot be taken on.
+    """
+    about = await _about(service, who, asked)
+    if about is not None:
+        answer = await _from_evidence(service, who, about, asked)
+        if answer is not None:
+            return answer
+    notes = (NEW,) if about is not None else (EARLIER,) if asked.earlier else ()
+    taken = await ask(service, who, asked.research, key)
+    return Taken(taken.id, taken.cached, (*notes, *asked.notes))
+
+
+async def said_by(service: Service, who: Caller, taken: Taken) -> Said:
+    """What the session says in the end.
+
+    Raises:
+        MargError: it ended without an answer.
+    """
+    outcome = await outcome_of(service, taken.session_id)
+    said = Said(
+        session_id=taken.session_id,
+        status=outcome.row.status,
+        content=content_of(outcome, taken.notes),
+        created=int(outcome.row.created_at.timestamp()),
+        usage=outcome.spent if not taken.cached else Usage(),
+        limited=outcome.row.status == ReportStatus.BUDGET_STOPPED,
+    )
+    if not outcome.refused:
+        await remember(service, who, said)
+    return said
+
+
+def content_of(outcome: Outcome, notes: Sequence[str]) -> str:
+    """The report. What a reader would otherwise take for granted comes first."""
+    told = [n for n in notes if n in (EARLIER, NEW)]
+    return "".join(f"> {note}\n\n" for note in told) + outcome.markdown
+
+
+# ---- conversations
+
+
+async def remember(service: Service, who: Caller, said: Said) -> None:
+    """Note which report an answer came from, so that who sends the answer back is known to talk about it."""
+    await _space(service).write(_key(who, said.content), said.session_id)
+
+
+async def _about(service: Service, who: Caller, asked: Asked) -> str | None:
+    """The finished report that the conversation is about: the one it names, or that its latest answer came from."""
+    if service.assistant is None:
+        return None
+    if asked.session_id:
+        return (await session_of(service, who, asked.session_id)).id
+    for turn in reversed(asked.earlier):
+        if turn.role != "assistant":
+            continue
+        session_id = await _space(service).read(_key(who, turn.text), str)
+        if session_id is not None:
+            try:
+                return (await session_of(service, who, session_id)).id
+            except SessionNotFound:
+                return None
+    return None
+
+
+async def _from_evidence(service: Service, who: Caller, session_id: str, asked: Asked) -> Said | None:
+    """An answer from the report's evidence; None where it does not answer the question."""
+    assert service.assistant is not None
+    try:
+        outcome = await outcome_of(service, session_id)
+        if outcome.refused:
+            return None
+        question = asked.research.question
+        answer = await service.assistant.answer(who.owner, session_id, question, _short(asked.earlier))
+    except MargError:
+        if asked.session_id:  # it was asked about by name
+            raise
+        return None
+    if not answer.known and not asked.session_id:
+        return None
+    said = Said(
+        session_id=session_id,
+        status=outcome.row.status,
+        content=answer_markdown(answer, outcome.report),
+        created=int(outcome.row.created_at.timestamp()),
+        usage=Usage(),
+        follow_up=True,
+    )
+    await remember(service, who, said)
+    return said
+
+
+def answer_markdown(answer: Answer, report: Report) -> str:
+    """An answer's sentences with the numbers that the report gives its sources, and the list of those."""
+    source_of = {e.id: e.source for e in report.evidence}
+    number_of = {r.source: r.number for r in report.references}
+    titles = {s.id: (s.title, s.location) for s in report.sources}
+    used: dict[str, int] = {}
+    sentences = []
+    for sentence in answer.sentences:
+        marks = []
+        for source in dict.fromkeys(source_of[c] for c in sentence.citations if c in source_of):
+            used.setdefault(source, number_of.get(source, max([0, *number_of.values(), *used.values()]) + 1))
+            marks.append(f"[{used[source]}]")
+        sentences.append(one_line(sentence.text) + (f" {''.join(marks)}" if marks else ""))
+    text = " ".join(sentences)
+    if not used:
+        return text
+    lines = [f"- [{n}] {one_line(' — '.join(t for t in titles.get(s, (s, '')) if t))}" for s, n in used.items()]
+    return f"{text}\n\n" + "\n".join(lines)
+
+
+def _short(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The latest turns; the report itself is known to who answers."""
+    return tuple(t.model_copy(update={"text": t.text[:2000]}) for t in turns[-6:])
+
+
+def _space(service: Service) -> Space:
+    return Space(service.store, SPACE, REMEMBERED_S)
+
+
+def _key(who: Caller, content: str) -> str:
+    """Clients trim and wrap: only the words count."""
+    return key_of(who.owner, hashlib.sha256(" ".join(content.split()).encode("utf-8", "surrogatepass")).hexdigest())
