@@ -75,7 +75,9 @@ def _text(message: MessageIn, number: int) -> str:
         return message.content or ""
     for part in message.content:
         if part.type not in ("text", "input_text", "refusal") and message.role == "user":
-            raise BadParameter(f"messages.{number}.content", f"{part.type[:40]!r} cannot be read: only text can be asked")
+            raise BadParameter(
+                f"messages.{number}.content", f"{part.type[:40]!r} cannot be read: only text can be asked"
+            )
     return "\n".join(part.text for part in message.content if part.text)
 
 
@@ -98,7 +100,9 @@ def _research(body: ChatIn, question: str, told: dict[str, Any]) -> ResearchIn:
         include={"language", "request_class", "focus_areas", "outline", "strict", "fresh"}, exclude_none=True
     )
     depth = body.depth or told.get("depth") or MODELS[body.model] or _EFFORT.get(body.reasoning_effort or "")
-    sources = body.sources.model_dump() if body.sources else {n: told[n] for n in ("web", "library", "shared") if n in told}
+    sources = (
+        body.sources.model_dump() if body.sources else {n: told[n] for n in ("web", "library", "shared") if n in told}
+    )
     limits = {n: told[n] for n in ("cost", "tokens", "seconds", "searches") if n in told}
     limits |= body.limits.model_dump(exclude_none=True) if body.limits else {}
     same = {n: told[n] for n in ("language", "strict", "fresh") if n in told}

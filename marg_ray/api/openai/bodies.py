@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from marg_ray.api.schemas import Line, LimitsIn, OutlineIn, Plain, SourcesIn
+from marg_ray.api.schemas import LimitsIn, Line, OutlineIn, Plain, SourcesIn
 from marg_ray.kinds import Depth, RequestClass
 
 MODELS: Mapping[str, Depth | None] = {

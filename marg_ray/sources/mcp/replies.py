@@ -34,7 +34,9 @@ _TITLES = ("title", "name", "headline", "document", "file", "heading")
 _LINKS = ("url", "link", "href", "uri", "source", "location", "path", "id")
 _DATES = ("published", "publishedDate", "published_at", "date", "updated", "updated_at", "year")
 _ISO_DATE = re.compile(r"\d{4}(?:-\d{2}-\d{2})?")
-_NOTHING = re.compile(r"\b(no|0|zero)\s+(\w+\s+)?(results?|matches|hits|documents?|entries)\b|\bnothing\b.*\bfound\b", re.I)
+_NOTHING = re.compile(
+    r"\b(no|0|zero)\s+(\w+\s+)?(results?|matches|hits|documents?|entries)\b|\bnothing\b.*\bfound\b", re.I
+)
 _LONGEST_NOTHING = 200
 _DEEPEST, _MOST_LINES = 6, 2000  # of JSON that is spelled out
 

@@ -75,7 +75,9 @@ class McpSource:
             await in_thread(self._snapshots.put, item.document)
         notes = []
         if pieces.dropped:
-            text = f"{pieces.dropped} parts of an answer of the MCP server {self.name!r} were dropped: they hold no text"
+            text = (
+                f"{pieces.dropped} parts of an answer of the MCP server {self.name!r} were dropped: they hold no text"
+            )
             notes.append(Note(kind="results_dropped", text=text))
         return Found(hits=tuple(item.hit for item in frozen), notes=tuple(notes), searches=1)
 
@@ -170,7 +172,9 @@ def _frozen(pieces: Sequence[Piece], server: str, tool: str) -> list[_Frozen]:
     for rank, piece in enumerate(pieces):
         kind = piece.media_type if piece.media_type in _READ_AS else "text/plain"
         try:
-            document = cut_injections(parse(piece.text.encode("utf-8", "replace"), name=_READ_AS[kind], media_type=kind))
+            document = cut_injections(
+                parse(piece.text.encode("utf-8", "replace"), name=_READ_AS[kind], media_type=kind)
+            )
         except Unreadable:
             continue
         if document.text.strip():
