@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ from marg_ray.report import wording
 from marg_ray.report.inline import Inline, literal, plain
 from marg_ray.report.labels import labels
 from marg_ray.report.layout import Layout, Piece, Run
-from marg_ray.report.model import Disagreement, Report, ReportEvidence, ReportSection, ReportSource
+from marg_ray.report.model import Disagreement, Report, ReportChart, ReportEvidence, ReportSection, ReportSource
 from marg_ray.report.remarks import SIGNS, Remarks
 from marg_ray.report.text import direction, ends_wide, gap_between, text_direction
 from marg_ray.report.word import Paragraph, Word
@@ -25,6 +26,7 @@ _UNDERLINES = {
 }
 _DEEPEST = 4  # heading
 _LONGEST = 255  # letters of a property of the file
+log = logging.getLogger(__name__)
 
 
 def to_docx(report: Report) -> bytes:
@@ -109,7 +111,7 @@ class _Writer:
             return
         self.word.paragraph("TOCHeading").text(self.t["contents"])
         for at, (bookmark, title) in enumerate(entries):
-            line = self.word.paragraph("TOC1", text_direction(title, self.word.way))
+            line = self.word.paragraph("TOC1", self._way_of(title))
             if at == 0:
                 line.field_start('TOC \\o "1-2" \\h \\z \\u')
             line.leap(bookmark, one_line(title))
@@ -182,7 +184,10 @@ class _Writer:
     def _way(self, piece: Piece) -> str:
         words = plain(piece.label) + plain(piece.nodes)
         words += "".join(plain(line.nodes) for run in piece.runs for line in run.lines)
-        return text_direction(words, self.word.way)
+        return self._way_of(words)
+
+    def _way_of(self, text: str) -> str:
+        return text_direction(text, self.word.way)
 
     def _prose(self, to: Paragraph, piece: Piece) -> None:
         if label := plain(piece.label):
@@ -224,17 +229,22 @@ class _Writer:
             for row in piece.rows
         ]
         shown = [piece.header, *(row.cells for row in piece.rows)]
-        self.word.table(header, rows, lambda row, at: text_direction(plain(shown[row + 1][at]), self.word.way))
+        self.word.table(header, rows, lambda row, at: self._way_of(plain(shown[row + 1][at])))
 
     def _charts(self, section: str) -> None:
-        from marg_ray.report.charts import png
+        from marg_ray.report.charts.showing import charts_in, description, rows_of
 
-        for chart in (c for c in self.report.charts if c.section == section):
-            self.word.picture(png(chart), one_line(f"{chart.title}. {chart.x}; {chart.y}"))
-            line = self.word.paragraph("Detail", text_direction(chart.title, self.word.way))
-            line.text(one_line(chart.title), BOLD)
+        for chart in charts_in(self.report, section):
+            picture = _drawn(chart)
+            if picture:
+                self.word.picture(picture, description(chart))
+            else:
+                rows = [(chart.x, *(s.name for s in chart.series)), *rows_of(chart)]
+                cells = [[_writes(cell) for cell in row] for row in rows]
+                self.word.table(cells[0], cells[1:], lambda row, at, shown=rows: self._way_of(shown[row + 1][at]))
+            line = self.word.paragraph("Detail", self._way_of(chart.title)).text(one_line(chart.title), BOLD)
             for number in chart.numbers:
-                line.leap(f"ref_{number}", f" [{number}]", MARK)
+                line.leap(f"ref_{number}", f"\u00a0[{number}]", MARK)
             line.text("".join(f" {one_line(note)}." for note in chart.notes))
 
     # ---- back
@@ -270,7 +280,7 @@ class _Writer:
         def way(row: int, column: int) -> str:
             side = box.sides[row]
             title = wording.source_title(self.sources[self.evidence[side.evidence].source])
-            return text_direction(title if column else side.value, self.word.way)
+            return self._way_of(title if column else side.value)
 
         self.word.table([], [(value(at), told(at)) for at in range(len(box.sides))], way)
 
@@ -293,7 +303,7 @@ class _Writer:
 
     def _reference(self, number: int, source: ReportSource, passages: Sequence[ReportEvidence]) -> None:
         title, place = wording.source_title(source), wording.source_place(source)
-        line = self.word.paragraph("Reference", text_direction(title, self.word.way))
+        line = self.word.paragraph("Reference", self._way_of(title))
         line.bookmarked(f"ref_{number}", lambda to: to.text(f"[{number}]"))
         line.text(" ").link(wording.source_link(source), literal(title))
         if place != title:
@@ -304,18 +314,18 @@ class _Writer:
         self.word.paragraph("Detail").text(about)
         for passage in passages:
             quote = passage.quote.strip()
-            self.word.paragraph("Passage", text_direction(quote, self.word.way)).text(f"“{quote}”")
+            self.word.paragraph("Passage", self._way_of(quote)).text(f"“{quote}”")
 
     def _careful(self) -> None:
         if not self.remarks.all:
             return
         self._heading(self.t["careful"], 1, "careful")
         for remark in self.remarks.all:
-            line = self.word.paragraph(way=text_direction(remark.text, self.word.way))
+            line = self.word.paragraph(way=self._way_of(remark.text))
             line.bookmarked(f"remark_{remark.number}", lambda to, sign=remark.sign: to.text(sign, BOLD))
             line.text(f" {remark.text}")
             why = f": {remark.reason}" if remark.reason else ""
-            detail = self.word.paragraph("Detail", text_direction(why, self.word.way))
+            detail = self.word.paragraph("Detail", self._way_of(why))
             detail.text(remark.name, BOLD).text(f"{why} ({one_line(remark.where)})")
 
     def _checks(self) -> None:
@@ -323,17 +333,16 @@ class _Writer:
         self._heading(self.t["checked"], 1, "checked")
         if report.verdict and not wording.is_refusal(report):
             self._line(one_line(report.verdict))
-        facts = (
-            [(f"{n.capitalize()}: {v:.2f}", "") for n, v in report.scores.model_dump().items()] if report.scores else []
-        )
+        scores = report.scores.model_dump() if report.scores else {}
+        facts = [f"{name.capitalize()}: {value:.2f}" for name, value in scores.items()]
         facts += [
-            (wording.check_summary(report), ""),
-            (f"{report.iterations} round{'' if report.iterations == 1 else 's'} of review", ""),
-            (wording.usage_text(report.usage), ""),
-            (f"Written by {one_line(report.model)} in {wording.duration(report.usage.wall_seconds)}", ""),
-            (f"Session {one_line(report.session_id)}", ""),
+            wording.check_summary(report),
+            f"{report.iterations} round{'' if report.iterations == 1 else 's'} of review",
+            wording.usage_text(report.usage),
+            f"Written by {one_line(report.model)} in {wording.duration(report.usage.wall_seconds)}",
+            f"Session {one_line(report.session_id)}",
         ]
-        self._bullets([("", fact) for fact, _ in facts])
+        self._bullets([("", fact) for fact in facts])
         if report.notes:
             self._heading(self.t["notes"], 2)
             self._bullets([(self.titles.get(n.section, ""), one_line(n.text)) for n in report.notes])
@@ -341,20 +350,35 @@ class _Writer:
     # ---- lines
 
     def _heading(self, text: str, level: int, bookmark: str = "") -> None:
-        line = self.word.paragraph(f"Heading{level}", text_direction(text, self.word.way))
+        line = self.word.paragraph(f"Heading{level}", self._way_of(text))
         if bookmark:
             line.bookmarked(bookmark, lambda to: to.text(text))
         else:
             line.text(text)
 
     def _line(self, text: str, style: str = "", look: Look = PLAIN) -> None:
-        self.word.paragraph(style, text_direction(text, self.word.way)).text(text, look)
+        self.word.paragraph(style, self._way_of(text)).text(text, look)
 
     def _bullets(self, lines: Sequence[tuple[str, str]]) -> None:
         """Each with a bold lead or none."""
         number = self.word.new_list(ordered=False)
         for lead, rest in lines:
-            item = self.word.item(number, 0, text_direction(lead or rest, self.word.way))
+            item = self.word.item(number, 0, self._way_of(lead or rest))
             if lead:
                 item.text(lead, BOLD).text(": " if rest else "")
             item.text(rest)
+
+
+def _writes(text: str) -> Callable[[Paragraph], object]:
+    return lambda to: to.text(text)
+
+
+def _drawn(chart: ReportChart) -> bytes:
+    """The chart as PNG; nothing where it cannot be drawn, for its figures can be shown all the same."""
+    from marg_ray.report.charts import png
+
+    try:
+        return png(chart)
+    except Exception:
+        log.warning("chart %s could not be drawn", chart.id, exc_info=True)
+        return b""
