@@ -15,7 +15,6 @@ from marg_ray.kinds import Depth, ReportStatus
 
 THRESHOLDS, CLUSTER = "Thresholds", "Cluster"
 AT_ONCE = 16
-Format = StrEnum("Format", {"MD": "md", "HTML": "html", "JSON": "json"})
 RowsAs = StrEnum("RowsAs", {"JSONL": "jsonl", "CSV": "csv", "TEXT": "text"})
 EPILOG = (
     "Exit codes: 0 every row ended and the thresholds hold, 2 usage, 5 rows stopped because a model, a search or the "
@@ -106,7 +105,7 @@ def batch(
     ] = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Submit, and leave.", rich_help_panel=CLUSTER)] = False,
     fmt: Annotated[
-        list[Format] | None,
+        list[opt.Format] | None,
         typer.Option("--format", "-f", help="Of the reports. Repeatable. Default: md.", rich_help_panel=opt.OUTPUT),
     ] = None,
     as_json: opt.Json = False,

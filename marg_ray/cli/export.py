@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from marg_ray.errors import MargError
+from marg_ray.errors import FormatUnavailable, MargError
 
 if TYPE_CHECKING:
     from marg_ray.report.model import Report
@@ -30,11 +30,12 @@ class Failure:
 
 @dataclass(frozen=True)
 class Delivered:
-    """`files` that were written, `text` for standard output, and what failed."""
+    """`files` that were written, `text` for standard output, what failed, and what to know of what was written."""
 
     files: tuple[str, ...] = ()
     text: str = ""
     failures: tuple[Failure, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def nothing(self) -> bool:
@@ -57,7 +58,29 @@ def export(report: Report, files: tuple[Path, ...], *, otherwise_text: bool = Tr
     if not written and otherwise_text:
         text, unmade = _as_text(report)
         failures += unmade
-    return Delivered(tuple(written), text, tuple(failures))
+    warnings = tuple(line for file in written for line in _warnings(report, file))
+    return Delivered(tuple(written), text, tuple(failures), warnings)
+
+
+def tell(delivered: Delivered) -> None:
+    """What failed and what to know, on standard error."""
+    import typer
+
+    for line in (*delivered.failures, *delivered.warnings):
+        typer.echo(f"marg: {line}", err=True)
+
+
+def _warnings(report: Report, file: str) -> tuple[str, ...]:
+    """Letters of a PDF for which this machine has no font."""
+    if not file.lower().endswith(".pdf"):
+        return ()
+    from marg_ray.report.pdf import lacking_scripts
+
+    try:
+        return tuple(f"{file}: {script}" for script in lacking_scripts(report))
+    except Exception:
+        log.debug("%s: fonts could not be looked at", file, exc_info=True)
+        return ()
 
 
 def _write(report: Report, path: Path) -> Path:
@@ -82,6 +105,8 @@ def _as_text(report: Report) -> tuple[str, list[Failure]]:
 def _failure(report: Report, what: str, exc: Exception, *, again: str) -> Failure:
     if isinstance(exc, MargError):
         why = str(exc).removeprefix(f"{what} ").removeprefix("cannot be written: ")
+        if isinstance(exc, FormatUnavailable) and exc.hint:
+            why += f"; {exc.hint}"
     else:
         log.info("%s could not be made", what, exc_info=exc)
         why = f"{type(exc).__name__}: {' '.join(str(exc).split())[:200]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,11 @@ import typer
 from marg_ray.kinds import GateMode, OnTimeout
 
 DECISIONS, LIMITS, OUTPUT, TAPE = "Decisions", "Limits", "Output", "Record and replay"
+
+Format = StrEnum(
+    "Format",
+    {"MD": "md", "HTML": "html", "JSON": "json", "PDF": "pdf", "DOCX": "docx", "BIB": "bib", "RIS": "ris"},
+)
 
 Session = Annotated[str, typer.Argument(help="A session's id, its beginning, or `last`.")]
 By = Annotated[str, typer.Option("--by", help="Who says so; it is written on the report.")]
@@ -21,7 +27,8 @@ Out = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="Write the report here; the ending picks the format (.md .html .json). Repeatable. "
+        help="Write the report here; the ending picks the format (.pdf .docx .html .md .json .bib .ris). "
+        "Repeatable. "
         "Without it the report goes to standard output.",
         rich_help_panel=OUTPUT,
     ),

@@ -17,7 +17,7 @@ import typer
 
 from marg_ray.cli.account import Closing, account_of, closing_stats, stopped_by
 from marg_ray.cli.board import board_of, line_of
-from marg_ray.cli.export import Delivered, export
+from marg_ray.cli.export import Delivered, export, tell
 from marg_ray.cli.timeline import Board, Timeline
 from marg_ray.cli.words import duration
 from marg_ray.client import ENDED, Marg, Step, error_of
@@ -271,8 +271,7 @@ class Watch:
         if self.kept:
             account = Closing(self.session_id, status, model, elapsed, files=delivered.files)
         self.timeline.finish(closing_stats(account, self.width))
-        for failure in delivered.failures:
-            typer.echo(f"marg: {failure}", err=True)
+        tell(delivered)
         if self.output.as_json:
             self._print_json_end(status, report, error, delivered)
         if error is not None:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from marg_ray.errors import MargError, UsageError
+from marg_ray.errors import UsageError
 
 if TYPE_CHECKING:
     from marg_ray.report.model import Report
     from marg_ray.settings import Settings
     from marg_ray.state import ResearchState
     from marg_ray.store.protocol import Account, CallRow, LogEntry, Store
-
-FORMATS = ("md", "html", "json")
 
 
 def show(
@@ -29,20 +27,24 @@ def show(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Print the run's figures: JSON, and tables on standard error.")
     ] = False,
-    fmt: Annotated[str, typer.Option("--format", "-f", help="Of the report: md, html or json.")] = "md",
+    fmt: Annotated[str, typer.Option("--format", "-f", help="Of the report: md, html, json, bib or ris.")] = "md",
     out: Annotated[
         list[Path] | None,
-        typer.Option("--out", "-o", help="Write the report to this file (.md .html .json) instead. Repeatable."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write the report to this file (.pdf .docx .html .md .json .bib .ris) instead. Repeatable.",
+        ),
     ] = None,
 ) -> None:
     """Print a session's report, and on standard error its account: limits, what was spent, who decided what."""
     from marg_ray.actors.assembly import Places
     from marg_ray.cli.local import find_session, with_store
-    from marg_ray.report.writers import check_path
+    from marg_ray.report.writers import TEXTS, check_path
     from marg_ray.settings import load
 
-    if fmt not in FORMATS:
-        raise UsageError(f"there is no format {fmt!r}", f"the formats are {', '.join(FORMATS)}")
+    if fmt not in TEXTS:
+        raise UsageError(f"there is no text format {fmt!r}", f"choose one of {', '.join(TEXTS)}, or `marg export`")
     for path in out or ():
         check_path(path)
     settings = load()
@@ -90,38 +92,29 @@ def _print_figures(entries: list[LogEntry], calls: list[CallRow]) -> None:
 def _print_report(
     settings: Settings, session_id: str, entries: list[LogEntry], spent: Account, fmt: str, files: tuple[Path, ...]
 ) -> None:
-    from marg_ray.cli.export import export
+    from marg_ray.cli.export import export, tell
+    from marg_ray.cli.stored import Unfinished, stands, stored
     from marg_ray.client import error_of
     from marg_ray.folding import replay
     from marg_ray.report.writers import render
 
     state = replay(e.message for e in entries)
-    report = _stored(settings, state)
+    report = stored(settings, state)
     if fmt == "md":
         _print_account(state, entries, spent, report)
     error = error_of(state, session_id)
     if error is not None and (report is None or fmt != "json"):
         raise error
     if report is None:
-        raise _Unfinished(session_id, _stands(state))
+        raise Unfinished(session_id, stands(state))
     if not files:
         typer.echo(render(report, fmt), nl=False)
         return
     delivered = export(report, files, otherwise_text=False)
     for line in delivered.files:
         typer.echo(line)
-    for failure in delivered.failures:
-        typer.echo(f"marg: {failure}", err=True)
+    tell(delivered)
     raise typer.Exit(1 if delivered.nothing else 0)
-
-
-def _stored(settings: Settings, state: ResearchState) -> Report | None:
-    from marg_ray.actors.assembly import Places
-    from marg_ray.report.model import from_json
-
-    if state.report is None:
-        return None
-    return from_json(Places.of(settings).artefacts.get(state.report.artefact))
 
 
 def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account, report: Report | None) -> None:
@@ -137,28 +130,3 @@ def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account
     model = report.model if report else ""
     account = account_of(state, entries, status=status_word(state), elapsed=elapsed, model=model, lost=spent.lost)
     console.print(closing_stats(account, console.width))
-
-
-def _stands(state: ResearchState) -> str:
-    from marg_ray.routing import waiting_for
-
-    if state.paused:
-        return "it is paused"
-    waits = {"plan": "its plan waits for a decision", "review": "its draft waits for a decision"}
-    return waits.get(waiting_for(state), "")
-
-
-class _Unfinished(MargError):
-    exit_code = 2
-
-    def __init__(self, session_id: str, stands: str = "") -> None:
-        super().__init__(session_id, stands)
-        self.session_id, self.stands = session_id, stands
-
-    def __str__(self) -> str:
-        return f"session {self.session_id} has no report yet" + (f": {self.stands}" if self.stands else "")
-
-    @property
-    def hint(self) -> str:
-        decide = f"`marg decide {self.session_id} approve` decides, " if "decision" in self.stands else ""
-        return f"{decide}`marg resume {self.session_id}` goes on with it"

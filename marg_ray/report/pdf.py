@@ -15,6 +15,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -131,8 +132,8 @@ def _weasyprint() -> Any:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints advice of its own there
             import weasyprint
     except (ImportError, OSError) as exc:
-        todo = f"`apt-get install {' '.join(PACKAGES)}` (Debian, Ubuntu), or choose another format"
-        raise FormatUnavailable("PDF", f"a library is missing ({' '.join(str(exc).split())[:160]})", todo) from None
+        why = f"a library is missing ({' '.join(str(exc).split())[:100]})"
+        raise FormatUnavailable("PDF", why, f"`apt-get install {' '.join(PACKAGES)}` brings it") from None
     return weasyprint
 
 
@@ -163,17 +164,31 @@ def _fetcher(pictures: frozenset[str]) -> URLFetcher:
 # ---- letters that no font has
 
 
-def lacking_letters(page: str) -> frozenset[str]:
-    """Those of the page's letters that no font of this machine can draw, found by drawing each of them once."""
+def lacking_scripts(report: Report) -> tuple[Script, ...]:
+    """What `to_pdf` cannot draw of the report on this machine.
+
+    Raises:
+        FormatUnavailable: WeasyPrint or a library it stands on is missing.
+    """
+    _weasyprint()
+    return scripts_of(lacking_letters(print_html(report)[0]))
+
+
+def lacking_letters(page: str) -> str:
+    """Those of the page's letters that no font of this machine can draw."""
     letters = sorted(c for c in set(page) if ord(c) > 0xFF and unicodedata.category(c)[0] not in "CMZ")
+    return _undrawable("".join(letters))
+
+
+@lru_cache(maxsize=32)
+def _undrawable(letters: str) -> str:
+    """Found by drawing each of them once."""
     if not letters:
-        return frozenset()
+        return ""
+    page = f'<html lang="und"><style>{asset("print.css")}</style><p>{escape(" ".join(letters))}</p></html>'
     with _notdef() as found:
-        text = escape(" ".join(letters))
-        _lay_out(
-            f'<html lang="und"><style>{asset("print.css")}</style><p>{text}</p></html>', frozenset(), identifier=""
-        )
-    return frozenset(found)
+        _lay_out(page, frozenset(), identifier="letters")
+    return "".join(sorted(found))
 
 
 @contextlib.contextmanager

@@ -30,14 +30,46 @@ def _json(report: Report) -> bytes:
     return to_json(report).encode()
 
 
+def _pdf(report: Report) -> bytes:
+    from marg_ray.report.pdf import to_pdf
+
+    return to_pdf(report)
+
+
+def _docx(report: Report) -> bytes:
+    from marg_ray.report.docx import to_docx
+
+    return to_docx(report)
+
+
+def _bibtex(report: Report) -> bytes:
+    from marg_ray.report.bibliography import to_bibtex
+
+    return to_bibtex(report).encode()
+
+
+def _ris(report: Report) -> bytes:
+    from marg_ray.report.bibliography import to_ris
+
+    return to_ris(report).encode()
+
+
 FORMATS: MappingProxyType[str, Callable[[Report], bytes]] = MappingProxyType(
-    {"md": _markdown, "html": _html, "json": _json}
+    {"md": _markdown, "html": _html, "json": _json, "pdf": _pdf, "docx": _docx, "bib": _bibtex, "ris": _ris}
 )
 MEDIA_TYPES = MappingProxyType(
-    {"md": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8", "json": "application/json"}
+    {
+        "md": "text/markdown; charset=utf-8",
+        "html": "text/html; charset=utf-8",
+        "json": "application/json",
+        "pdf": "application/pdf",
+        "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "bib": "application/x-bibtex; charset=utf-8",
+        "ris": "application/x-research-info-systems; charset=utf-8",
+    }
 )
-_ALIASES = {"markdown": "md", "htm": "html"}
-_TEXTS = ("md", "html", "json")
+TEXTS = ("md", "html", "json", "bib", "ris")
+_ALIASES = {"markdown": "md", "htm": "html", "bibtex": "bib"}
 DRAFT = ".marg-"  # begins the name of a file that is not in place yet
 ABANDONED_S = 60.0  # a draft is written within milliseconds
 _ENDINGS = ", ".join(f".{name}" for name in FORMATS)
@@ -75,8 +107,8 @@ def render(report: Report, format: str) -> str:
     Raises:
         UsageError: there is no such format, or it is not text.
     """
-    if format not in _TEXTS:
-        raise UsageError(f"{format!r} is no text format of a report", f"choose one of {', '.join(_TEXTS)}")
+    if format not in TEXTS:
+        raise UsageError(f"{format!r} is no text format of a report", f"choose one of {', '.join(TEXTS)}")
     return FORMATS[format](report).decode()
 
 
