@@ -137,7 +137,8 @@ async def _listen(
     incoming: anyio.streams.memory.MemoryObjectSendStream[SessionMessage | Exception],
     trouble: Trouble,
 ) -> None:
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     last_words = asyncio.ensure_future(_last_words(process.stderr))
     try:
         async with incoming:
