@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -127,8 +128,9 @@ async def paid(
 ) -> Paid:
     """Make a call through the ledger: reuse its stored result, or make it and settle it.
 
-    Where it fails, `spent` of the error (a `Usage`) is counted, so that a call that is tried in vain costs too; `told`
-    of the error (JSON text) says on what, where there is more to say. A call without an attempt gets one.
+    The ledger is told how long it took, where `make` does not say. Where it fails, `spent` of the error (a `Usage`) is
+    counted, so that a call that is tried in vain costs too; `told` of the error (JSON text) says on what, where there
+    is more to say. A call without an attempt gets one.
     """
     call = call if call.attempt else call.anew()
     try:
@@ -138,13 +140,19 @@ async def paid(
         raise
     if begun.done:
         return Paid(begun.result, Usage(reused=1))
+    began = time.perf_counter()
     try:
         result, usage = await make()
     except BaseException as exc:
         await asyncio.shield(_give_back(ledger, call, getattr(exc, "spent", None), getattr(exc, "told", "")))
         raise
-    await asyncio.shield(ledger.end(call, result, usage))  # it is paid: whoever is cancelled now, the result stays
+    entered = usage if usage.seconds else usage.model_copy(update={"seconds": _since(began)})
+    await asyncio.shield(ledger.end(call, result, entered))  # it is paid: whoever is cancelled now, the result stays
     return Paid(result, usage)
+
+
+def _since(began: float) -> float:
+    return round(time.perf_counter() - began, 4)
 
 
 async def _give_back(ledger: Ledger, call: CallKey, spent: Usage | None, told: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -17,6 +18,7 @@ from marg_ray.memory.cache import KeptReport
 from marg_ray.messages import Steered
 from marg_ray.records import Request
 from marg_ray.settings import Settings
+from marg_ray.telemetry.figures import Taken
 from tests.flow import World
 
 
@@ -49,6 +51,9 @@ class LocalSessions:
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
         return await self._coordinator.progress(session_id, after, wait_s)
+
+    async def figures(self) -> Mapping[str, Taken | None]:
+        return {"coordinator:0": await self._coordinator.figures()}
 
 
 def sessions_of(world: World) -> Sessions:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +24,7 @@ from marg_ray.actors.neighbours import SETTLED, Neighbours
 from marg_ray.actors.owner import Decision, decided, steering
 from marg_ray.actors.protocol import Admission, Dispatch
 from marg_ray.actors.recorded_order import RecordedOrder
+from marg_ray.actors.traces import Traces
 from marg_ray.errors import (
     KeyReused,
     MargError,
@@ -46,6 +48,8 @@ from marg_ray.routing import next_tasks, waiting_for
 from marg_ray.state import ResearchState
 from marg_ray.store.protocol import SessionRow, Store
 from marg_ray.tasks import Task
+from marg_ray.telemetry import events
+from marg_ray.telemetry.figures import FIGURES, Taken
 
 log = logging.getLogger(__name__)
 
@@ -74,11 +78,13 @@ class Coordinator:
         admission: Admission | None = None,
         cache: QueryCache | None = None,
         order: RecordedOrder | None = None,
+        traces: Traces | None = None,
         lease_s: float = 600.0,
         beat_s: float = 2.0,
         dead_after_s: float = 15.0,
     ) -> None:
         self._store, self._dispatch, self._cache, self._order = store, dispatch, cache, order
+        self._traces = traces
         self._lease_s, self._beat_s = lease_s, beat_s
         self._neighbours = Neighbours(store, holder, shard, dead_after_s)
         self._entrance = Entrance(admission, self._admitted)
@@ -131,6 +137,8 @@ class Coordinator:
             self._drop(session_id)
         for work in self._aside:
             work.cancel()
+        if self._traces is not None:
+            await self._traces.close()
         await self._store.close()
 
     # ---- sessions
@@ -275,6 +283,21 @@ class Coordinator:
     async def sessions(self, limit: int = 100) -> list[SessionRow]:
         return await self._store.sessions(limit=limit)
 
+    async def figures(self) -> Taken:
+        """What this process has counted, and what its agents have in hand."""
+        FIGURES.clear("marg_tasks_running")
+        in_hand = Counter((str(t.role), t.kind) for live in self._live.values() for t, _, _ in live.in_flight.values())
+        for (role, kind), tasks in in_hand.items():
+            FIGURES.set("marg_tasks_running", tasks, role, kind)
+        return FIGURES.taken()
+
+    async def send_traces(self, within_s: float) -> None:
+        """Return when the traces of what has ended are sent, or after `within_s` seconds: this process is to end."""
+        if self._traces is not None:
+            if self._aside:
+                await asyncio.wait(set(self._aside), timeout=within_s / 2)
+            await self._traces.flush(within_s / 2)
+
     # ---- inside: a session in this process
 
     async def _follow(self, session_id: str) -> Live:
@@ -313,6 +336,7 @@ class Coordinator:
                 live = Live(state=state, seq=len(entries), epoch=epoch, entries=entries, worked=worked)
                 live.mark(datetime.now(UTC))
                 self._live[session_id] = live
+                FIGURES.count("marg_takeovers_total", by=bool(entries))
             return self._live[session_id]
 
     def _drop(self, session_id: str) -> None:
@@ -350,21 +374,26 @@ class Coordinator:
             self._drop(session_id)
             self._later(self._take_up_again(session_id))
             raise
+        ends = state.over and not live.state.over
         live.state, live.seq = state, entry.seq
         live.entries.append(entry)
         live.mark(entry.at)
+        if ends:
+            events.ended(status_word(state), live.worked)
         if state.over:
             self._later(self._put_figures(live))
         if isinstance(message, ReportReady):
             await self._keep(live, message)
         live.announce()
-        self._hand_out(live)
+        events.recorded(state, message, self._hand_out(live))
 
     async def _put_figures(self, live: Live) -> None:
         state, entries, worked = live.state, tuple(live.entries), live.worked
         calls = await self._store.calls(state.session_id)
         figures = metrics_of(state, entries, status_word(state), worked, calls)
         await self._store.put_metrics(state.session_id, figures.model_dump_json())
+        if self._traces is not None:
+            self._traces.ended(state.session_id, entries, calls)
 
     async def _keep(self, live: Live, ready: ReportReady) -> None:
         """Answer the same request from this report, where that is right."""
@@ -432,8 +461,8 @@ class Coordinator:
 
     # ---- inside: handing out
 
-    def _hand_out(self, live: Live) -> None:
-        """Give what is due and not in hand to the agents; take back what is no longer due."""
+    def _hand_out(self, live: Live) -> list[str]:
+        """Give what is due and not in hand to the agents, and take back what is no longer due: ids of what went out."""
         known = {task_id: task for task_id, (task, _, _) in live.in_flight.items()}
         due = {task.id: task for task in next_tasks(live.state, known)}
         for task_id in [t for t in live.in_flight if t not in due]:
@@ -445,14 +474,18 @@ class Coordinator:
         if not due:
             if live.place is not None:
                 self._later(self._entrance.leave(live))
-            return
+            return []
         if not self._entrance.may_run(live):
-            return
+            return []
+        handed_out = []
         for task_id, task in due.items():
             if task_id not in live.in_flight:
                 fenced = task.model_copy(update={"epoch": live.epoch})
                 work = asyncio.create_task(self._carry_out(live, fenced))
                 live.in_flight[task_id] = (fenced, work, time.monotonic())
+                events.handed_out(task, live.state.iteration)
+                handed_out.append(task_id)
+        return handed_out
 
     async def _carry_out(self, live: Live, task: Task) -> None:
         began = time.monotonic()

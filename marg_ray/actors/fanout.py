@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Protocol
@@ -43,6 +43,7 @@ from marg_ray.sources.protocol import Fetched, Fetcher, Found, Searcher
 from marg_ray.sources.queries import search_query
 from marg_ray.sources.ranking import LEAST, best_windows, rank_hits
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask
+from marg_ray.telemetry import events
 
 HITS = 10  # asked of each source; the depth decides how many are read
 WINDOW_WORDS = 1400  # of a document that a reader is shown
@@ -79,6 +80,7 @@ class Units:
     light: Offload = in_thread  # for work of milliseconds
     searches: KeptSearches | None = None
     pages: CachedPages | None = None
+    others: Mapping[str, Searcher] = field(default_factory=dict)  # by name, asked beside the web
     words: int = field(default=WINDOW_WORDS)
     turnstile: Turnstile = field(default_factory=Turnstile)
 
@@ -117,11 +119,13 @@ class Units:
 
     async def _search(self, task: SearchTask, query: str) -> Results:
         shelves = await self.shelves.searchers(task)
-        web = [self._search_web(task, query)] if self.web is not None and _web_allowed(task) else []
-        if not shelves and not web:
+        away = [self._search_web(task, query)] if self.web is not None and _web_allowed(task) else []
+        if _others_allowed(task):
+            away += [self._paid_search(task, search_query(query), s, name) for name, s in self.others.items()]
+        if not shelves and not away:
             raise SearchUnavailable("no source is chosen: give --docs, or allow the web")
         near, far = await asyncio.gather(
-            self._search_near(shelves, task, query), asyncio.gather(*web, return_exceptions=True)
+            self._search_near(shelves, task, query), asyncio.gather(*away, return_exceptions=True)
         )
         local = [r for r in near if isinstance(r, Found)]
         results = [
@@ -151,14 +155,22 @@ class Units:
         web, query = self.web, search_query(query)
         if self.searches is not None:
             web = self.searches.before(web, task.request.owner, fresh=task.request.fresh)
+        return await self._paid_search(task, query, web)
+
+    async def _paid_search(self, task: SearchTask, query: str, searcher: Searcher, *name: str) -> Found:
+        """Ask through the ledger; `name` tells searchers apart that are asked the same."""
 
         async def make() -> tuple[str, Usage]:
-            found = await web.search(query, HITS)
+            found = await searcher.search(query, HITS)
             return FOUND.dump_json(found).decode(), usage_of(found)
 
-        key = CallKey.of(task.session_id, "search", Role.RESEARCHER, query, HITS, task_id=task.id, epoch=task.epoch)
-        result = await paid(self.ledger, key, make, Usage(searches=1))
-        found = FOUND.validate_json(result.result)
+        asked = (query, HITS, *name)
+        key = CallKey.of(task.session_id, "search", Role.RESEARCHER, *asked, task_id=task.id, epoch=task.epoch)
+        tool = f"mcp_{name[0]}" if name else "web_search"
+        with events.tool(tool, task.session_id, task.id, Role.RESEARCHER, task.section) as asking:
+            result = await paid(self.ledger, key, make, Usage(searches=1))
+            found = FOUND.validate_json(result.result)
+            asking.fields = {"found": len(found.hits), "searches": result.usage.searches}
         return replace(found, searches=result.usage.searches, cached=bool(result.usage.reused))
 
     async def _ranked(self, query: str, found: Found, local: Sequence[Found]) -> Found:
@@ -214,6 +226,10 @@ class Units:
             raise AddressBlocked(hit.location, "this session is offline")
 
         async def fetch() -> Page:
+            with events.fetching():
+                return await load()
+
+        async def load() -> Page:
             page = await self.fetcher.fetch(hit.location)
             document = await self.offload(_document, page)
             await self.light(self.snapshots.put, document)
@@ -225,8 +241,10 @@ class Units:
             return _Fetch(source=source).model_dump_json(), Usage(reused=1) if kept else Usage(fetches=1)
 
         key = CallKey.of(task.session_id, "fetch", Role.RESEARCHER, hit.location, task_id=task.id, epoch=task.epoch)
-        result = await paid(self.ledger, key, make)
-        source = _Fetch.model_validate_json(result.result).source
+        with events.tool("fetch", task.session_id, task.id, Role.RESEARCHER, task.section) as asking:
+            result = await paid(self.ledger, key, make)
+            source = _Fetch.model_validate_json(result.result).source
+            asking.fields = {"chars": source.chars, "reused": result.usage.reused or None}
         return source, await self.light(self.snapshots.document, source.id), result.usage
 
     async def _page(self, task: ReadTask, fetch: Get) -> tuple[Page, bool]:
@@ -290,6 +308,12 @@ def evidence_cards(evidence: Sequence[Evidence], sources: dict[str, Source]) -> 
 def _web_allowed(task: SearchTask) -> bool:
     sources = task.request.sources
     return sources.web and not sources.offline and task.request_class not in PROVIDED_ONLY
+
+
+def _others_allowed(task: SearchTask) -> bool:
+    """A program that is started here may ask the network as well as an address may: offline leaves out both."""
+    sources = task.request.sources
+    return sources.mcp and not sources.offline and task.request_class not in PROVIDED_ONLY
 
 
 # ---- reading (pure, run off the loop)

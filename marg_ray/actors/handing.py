@@ -9,6 +9,7 @@ from marg_ray.actors.protocol import Dispatch
 from marg_ray.errors import MargError, RuntimeUnavailable, StaleEpoch, StoreUnavailable
 from marg_ray.messages import Message, TaskFailed
 from marg_ray.tasks import Task
+from marg_ray.telemetry import events
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +32,13 @@ async def answer_of(dispatch: Dispatch, task: Task, lease_s: float) -> Message:
             silent += 1
             if silent >= HANDED_OUT:
                 return failure(task, TimeoutError(f"no answer within {lease_s:g} s, {HANDED_OUT} times"))
+            events.handed_out_again(task, "silent", silent)
             log.warning("no answer to %s within %g s: handed out again", task.id, lease_s)
         except (RuntimeUnavailable, StoreUnavailable) as exc:  # whoever had it died, or the store is away
             died += 1
             if died >= DIED_TIMES:
                 return failure(task, exc)
+            events.handed_out_again(task, "died", died)
             await asyncio.sleep(min(PAUSE_S, 0.1 * 2**died))
         except StaleEpoch:
             raise

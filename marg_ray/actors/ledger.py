@@ -15,6 +15,7 @@ from marg_ray.errors import BudgetExceeded, SessionNotFound, StaleEpoch
 from marg_ray.records import Limits, Usage
 from marg_ray.seams import Begun, CallKey
 from marg_ray.store.protocol import CallRow, Store
+from marg_ray.telemetry.figures import FIGURES
 
 IDLE_S = 600.0  # an account that nobody asked for is dropped; the store has it
 REREAD_S = 60.0  # a session without limits may have got some
@@ -49,7 +50,7 @@ class LedgerBook:
 
     async def begin(self, call: CallKey, estimate: Usage) -> Begun:
         """See `Ledger.begin`. Asked again with the same attempt (its answer was lost) it grants the same call."""
-        return await self._begin(call, estimate)
+        return await self._counted(call, estimate)
 
     async def enter_all(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Several entries at once, none of which waits for another: outcomes, in order.
@@ -63,7 +64,7 @@ class LedgerBook:
         try:
             match entry:
                 case Begin(call, estimate):
-                    return await self._begin(call, estimate, patient=False)
+                    return await self._counted(call, estimate, patient=False)
                 case End(call, result, usage):
                     await self.end(call, result, usage)
                 case Failed(call):
@@ -77,6 +78,16 @@ class LedgerBook:
         except Exception as exc:
             return exc
         return None
+
+    async def _counted(self, call: CallKey, estimate: Usage, *, patient: bool = True) -> Begun:
+        try:
+            begun = await self._begin(call, estimate, patient=patient)
+        except BudgetExceeded as exc:
+            FIGURES.count("marg_ledger_calls_total", call.kind, "refused")
+            FIGURES.count("marg_ledger_refusals_total", exc.limit)
+            raise
+        FIGURES.count("marg_ledger_calls_total", call.kind, "reused" if begun.done else "granted")
+        return begun
 
     async def _begin(self, call: CallKey, estimate: Usage, *, patient: bool = True) -> Begun:
         account = await self._account(call)

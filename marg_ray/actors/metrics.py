@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,11 +9,10 @@ from pydantic import Field
 
 from marg_ray.messages import TaskFailed
 from marg_ray.models.client import Try
+from marg_ray.models.wrappers import ONLY, tries_of
 from marg_ray.records import Record, Scores, Usage
 from marg_ray.state import ResearchState, role_of
 from marg_ray.store.protocol import CallRow, LogEntry
-
-ONLY = "only"  # the tier of a model that is alone
 
 
 class StageTime(Record):
@@ -164,9 +162,8 @@ def raised_of(calls: Iterable[CallRow]) -> RaisedFigures:
 
 def _tries(row: CallRow) -> Iterator[Try]:
     """Which tier tried, where the ledger was told: with an answer, and with what a failed call cost."""
-    if row.call.kind == "model" and '"tries"' in row.result:
-        told = json.loads(row.result)
-        yield from (Try.model_validate(made) for made in told.get("tries", ()))
+    if row.call.kind == "model":
+        yield from tries_of(row.result)
 
 
 def _stage(row: CallRow) -> str:

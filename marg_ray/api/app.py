@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI, Request
 
 from marg_ray.api import guards, problems
+from marg_ray.api.figures import CountRequests
 from marg_ray.api.openapi import TAGS, described
 from marg_ray.api.service import Service
 
@@ -34,6 +35,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.beside = list[Beside]()
     problems.install(app)
     guards.install(app, service)
+    app.add_middleware(CountRequests)  # around all others: what they refuse is counted too
     for router in ROUTERS:
         app.include_router(router)
     described(app)

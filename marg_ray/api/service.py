@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,11 +11,16 @@ from marg_ray.actors.assembly import Places
 from marg_ray.actors.live import Progress
 from marg_ray.actors.owner import Decision
 from marg_ray.memory.cache import KeptReport
+from marg_ray.memory.chat import Answer as Answer
+from marg_ray.memory.chat import Cited as Cited
+from marg_ray.memory.chat import Looked, Said
+from marg_ray.memory.chat import Turn as Turn
 from marg_ray.messages import Steered
-from marg_ray.records import Record, Request
+from marg_ray.records import Request
 from marg_ray.seams import Embedder, Offload, in_thread
 from marg_ray.settings import Settings
 from marg_ray.store.protocol import Store
+from marg_ray.telemetry.figures import Taken
 
 
 class Sessions(Protocol):
@@ -37,42 +42,22 @@ class Sessions(Protocol):
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress: ...
 
-
-class Turn(Record):
-    """One side's words in a conversation."""
-
-    role: str  # "user" or "assistant"
-    text: str
-
-
-class Cited(Record):
-    """A sentence of an answer, the evidence ids it rests on, and the check's verdict on it."""
-
-    text: str
-    citations: tuple[str, ...] = ()
-    verdict: str = ""
-    reason: str = ""
-
-
-class Answer(Record):
-    """An answer from evidence that is there; `known` is False where the evidence does not answer, and says so."""
-
-    sentences: tuple[Cited, ...]
-    known: bool = True
-
-    @property
-    def text(self) -> str:
-        return " ".join(s.text for s in self.sentences)
+    async def figures(self) -> Mapping[str, Taken | None]:
+        """What each of its processes has counted, by name; None of one that does not answer."""
 
 
 class Assistant(Protocol):
-    """Answers questions about finished reports from their evidence alone."""
+    """Answers questions about finished reports from their evidence alone, and talks over what an owner has."""
 
     async def answer(self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()) -> Answer: ...
 
     def stream(
         self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()
-    ) -> AsyncIterator[Cited]: ...
+    ) -> AsyncIterator[Cited | Answer]:
+        """Each sentence as it passes its check; the whole answer comes last."""
+
+    def converse(self, owner: str, said: Said) -> AsyncIterator[Looked | Cited | Answer]:
+        """One turn of a conversation: where it looked, each sentence, and last the whole answer."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Protocol, TypeVar
 
 from marg_ray.store.protocol import CacheRow
+from marg_ray.telemetry.figures import FIGURES
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,10 @@ class Space:
         value = await self._read(key, parse) if self.ttl_s > 0 else None
         if value is None:
             self.counts.misses += 1
+            FIGURES.count("marg_cache_lookups_total", self.name, "miss")
         else:
             self.counts.hits += 1
+            FIGURES.count("marg_cache_lookups_total", self.name, "hit")
         return value
 
     async def _read(self, key: str, parse: Callable[[str], T]) -> T | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,10 +23,15 @@ from marg_ray.models.estimates import (
 from marg_ray.models.tasks import FreeText
 from marg_ray.records import Note, Usage
 from marg_ray.seams import CallKey, Ledger, paid
+from marg_ray.telemetry import events
+from marg_ray.telemetry.figures import FIGURES
+
+ONLY = "only"  # the tier of a model that is alone
 
 __all__ = [
     "FallbackModel",
     "MeteredModel",
+    "ONLY",
     "aclose",
     "asked",
     "dump",
@@ -32,6 +39,7 @@ __all__ = [
     "free",
     "load",
     "spent_by",
+    "tries_of",
 ]
 
 
@@ -70,16 +78,20 @@ class MeteredModel:
             call.session_id, "model", task.role, kind, text, self.name, task_id=call.task_id, epoch=call.epoch
         ).anew()
         made: list[Reply[OutT]] = []
+        asking = events.tool("model", call.session_id, call.task_id, task.role, call.section)
 
         async def allow(more: Usage) -> None:
             await self._ledger.extend(key, more)
 
         async def make() -> tuple[str, Usage]:
-            made.append(await self._model.run(task, replace(call, allow=allow)))
+            made.append(await self._ask(task, replace(call, allow=allow)))
             return dump(made[0]), made[0].usage
 
         most = await quote(self._model, task, call, self._estimate, text)
-        settled = await paid(self._ledger, key, make, self._calibration.expected(self.name, kind, most))
+        with asking:
+            asking.fields = {"prompt": kind}
+            settled = await paid(self._ledger, key, make, self._calibration.expected(self.name, kind, most))
+            asking.usage = settled.usage
         if made:
             self._calibration.saw(self.name, kind, most, settled.usage)
             return made[0]
@@ -87,6 +99,30 @@ class MeteredModel:
         if call.on_delta is not None and isinstance(reply.output, FreeText):
             await call.on_delta(reply.output.markdown)
         return reply
+
+    async def _ask(self, task: ModelTask[OutT], call: Call) -> Reply[OutT]:
+        began = time.perf_counter()
+        try:
+            reply = await self._model.run(task, call)
+        except Exception as exc:
+            for made in tries_of(getattr(exc, "told", "")):
+                events.model_tried(made.tier, made.model, made.usage, useless=bool(made.fault), raised=made.raised)
+            if not getattr(exc, "told", ""):
+                events.model_tried(ONLY, self.name, getattr(exc, "spent", None) or Usage(), useless=True)
+            raise
+        FIGURES.observe("marg_model_seconds", time.perf_counter() - began, reply.model)
+        for made in reply.tries:
+            events.model_tried(made.tier, made.model, made.usage, useless=bool(made.fault), raised=made.raised)
+        if not reply.tries:
+            events.model_tried(ONLY, reply.model, reply.usage)
+        return reply
+
+
+def tries_of(told: str) -> Iterator[Try]:
+    """Which tier tried, where an answer or an error in the ledger says so."""
+    if '"tries"' in told:
+        found = json.loads(told)
+        yield from (Try.model_validate(made) for made in found.get("tries", ()))
 
 
 def dump(reply: Reply[Any]) -> str:

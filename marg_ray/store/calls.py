@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -59,7 +60,8 @@ class BeginCall:
             "result": "",
         }
         if add(db, CALLS, {**fresh, **reserved}):
-            return CallRow(call=self.call, status="begun", reserved=self.reserved)
+            at = datetime.fromisoformat(str(fresh["begun_at"]))
+            return CallRow(call=self.call, status="begun", reserved=self.reserved, begun_at=at)
         stored = _KNOWN.all(db, _place(self.call))[0]
         known = _call_row(stored)
         the_same = stored.token == self.token or (self.call.attempt and stored.attempt == self.call.attempt)
@@ -74,6 +76,7 @@ class BeginCall:
             reserved=self.reserved,
             lost=known.lost + known.reserved if died else known.lost,
             begun=known.begun + died,
+            begun_at=known.begun_at,
         )
         changes = {**_named(self.call), "status": "begun", "begun": again.begun, "token": self.token}
         _CHANGE.changes(db, {**_place(self.call), **changes, **reserved, **_numbers("lost", again.lost)})
@@ -161,4 +164,11 @@ def _call_row(row: Any) -> CallRow:
         reserved=_usage("reserved", row),
         lost=_usage("lost", row),
         begun=row.begun,
+        begun_at=_begun_at(row),
     )
+
+
+def _begun_at(row: Any) -> datetime:
+    """When a call began: one that left no trace before it was settled has the moment of that in its row."""
+    at = datetime.fromisoformat(row.begun_at)
+    return at if row.token is not None else at - timedelta(seconds=row.used_seconds)

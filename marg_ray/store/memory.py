@@ -23,6 +23,7 @@ from marg_ray.store.protocol import (
     ShardRow,
     SnapshotRow,
 )
+from marg_ray.store.talk import MemoryTalk
 
 
 @dataclass
@@ -44,6 +45,7 @@ class MemoryStore:
         self._tallies: Counter[tuple[str, int]] = Counter()
         self._shards: dict[tuple[str, int], ShardRow] = {}
         self._cache: dict[tuple[str, str], _Cached] = {}
+        self.talk = MemoryTalk()
 
     async def close(self) -> None:
         return None

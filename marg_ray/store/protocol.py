@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from marg_ray.messages import Message, WireMessage
 from marg_ray.records import Limits, Record, SourceKind, Usage
 from marg_ray.seams import CallKey
+from marg_ray.store.talk import Talk
 
 
 class LogEntry(Record):
@@ -97,6 +98,10 @@ class SnapshotRow(Record):
 
 
 class Store(Protocol):
+    @property
+    def talk(self) -> Talk:
+        """Conversations and what is remembered of them."""
+
     async def create(self, session_id: str, *, owner: str, question: str) -> None:
         """Make room for a session. An existing one stays as it is."""
 

@@ -25,6 +25,7 @@ from marg_ray.store.protocol import (
     ShardRow,
     SnapshotRow,
 )
+from marg_ray.store.talk_sql import SqlTalk
 from marg_ray.store.upgrade import bring_up_to_date
 
 T = TypeVar("T")
@@ -43,6 +44,7 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.talk = SqlTalk(database)
 
     @classmethod
     async def open(cls, url: str, *, retry_s: float = RETRY_S) -> SqlStore:

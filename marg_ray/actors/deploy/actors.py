@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 import ray
@@ -14,6 +14,7 @@ from marg_ray.actors.assembly import Assembly, Places, asked_of
 from marg_ray.actors.coordinator import Coordinator
 from marg_ray.actors.deploy.handles import (
     AGENTS,
+    ASSISTANT,
     RayAdmission,
     RayDispatch,
     RayEmbedder,
@@ -25,12 +26,18 @@ from marg_ray.actors.deploy.handles import (
 from marg_ray.actors.ledger import LedgerBook
 from marg_ray.actors.protocol import Agent
 from marg_ray.actors.recorded_order import RecordedOrder
+from marg_ray.actors.traces import Traces
+from marg_ray.memory.chat import Answer, Cited, Looked, Said, Turn
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead, Steered
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import CallKey, Vectors
 from marg_ray.settings import Settings
 from marg_ray.store.protocol import Store
 from marg_ray.tasks import DraftTask, ReadTask, SearchTask, Task
+from marg_ray.telemetry.figures import FIGURES, Taken
+from marg_ray.telemetry.lines import configure
+from marg_ray.telemetry.masking import secrets_in
+from marg_ray.telemetry.otlp import exporter
 
 if TYPE_CHECKING:
     from marg_ray.models.select import Choice
@@ -50,7 +57,17 @@ def _collect_seldom() -> None:
     gc.set_threshold(YOUNG, MIDDLE, OLD)
 
 
+def _speak(settings: Settings) -> None:
+    """Have this process's lines go where the settings say."""
+    name = ray.get_runtime_context().get_actor_name() or ""
+    configure(settings.telemetry, actor=name, secrets=secrets_in(settings))
+
+
 class _Actor:
+    async def figures(self) -> Taken:
+        """What this process has counted."""
+        return FIGURES.taken()
+
     async def ping(self) -> None:
         """Answers as long as the process and its event loop do."""
 
@@ -62,6 +79,7 @@ class EmbedderActor(_Actor):
         from marg_ray.memory.vectors import VectorFile
         from marg_ray.models.embeddings import MiniLM
 
+        _speak(settings)
         path, ttl_s = settings.home / "vectors.db", settings.cache.embedding_s
         self._model = MiniLM(kept=VectorFile(path, model=MiniLM.name, ttl_s=ttl_s) if ttl_s else None)
         self._warming = asyncio.ensure_future(self._model.warm())
@@ -75,6 +93,7 @@ class LedgerActor(_Actor, LedgerBook):
     """The ledger; it sees how hard the model is pressed, and tells the desk."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]
+        _speak(settings)
         super().__init__(await _store(settings))
         self._admission = RayAdmission(settings.runtime.coordinators)
         _collect_seldom()
@@ -89,6 +108,7 @@ class WorkerActor(_Actor):
     """One of the pool that searches, reads and drafts, hundreds at a time: it waits for others most of the time."""
 
     async def __init__(self, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
+        _speak(settings)
         self._units = _assembly(settings, choice).units()
         _collect_seldom()
 
@@ -106,6 +126,7 @@ class AgentActor(_Actor):
     """An agent of one role, shared by all sessions."""
 
     async def __init__(self, role: Role, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
+        _speak(settings)
         self._store: Store | None = None
         self._settings = settings
         assembly = _assembly(settings, choice)
@@ -119,6 +140,36 @@ class AgentActor(_Actor):
         if self._store is None:
             self._store = await _store(self._settings)
         return self._store
+
+
+class AssistantActor(_Actor):
+    """The assistant of all owners. It holds no conversation: those are in the store."""
+
+    async def __init__(self, settings: Settings, choice: Choice) -> None:  # type: ignore[misc]
+        self._settings, self._opening = settings, asyncio.Lock()
+        self._store: Store | None = None
+        workers = RayWorkers(settings.runtime.workers)
+        self._assistant = _assembly(settings, choice).assistant(workers, self._open_store)
+        _collect_seldom()
+
+    async def answer(self, owner: str, session_id: str, question: str, history: list[Turn]) -> Answer:
+        return await self._assistant.answer(owner, session_id, question, history)
+
+    async def stream(
+        self, owner: str, session_id: str, question: str, history: list[Turn]
+    ) -> AsyncIterator[Cited | Answer]:
+        async for part in self._assistant.stream(owner, session_id, question, history):
+            yield part
+
+    async def converse(self, owner: str, said: Said) -> AsyncIterator[Looked | Cited | Answer]:
+        async for part in self._assistant.converse(owner, said):
+            yield part
+
+    async def _open_store(self) -> Store:
+        async with self._opening:
+            if self._store is None:
+                self._store = await _store(self._settings)
+            return self._store
 
 
 class _OwnDesk:
@@ -143,6 +194,7 @@ class CoordinatorActor(_Actor, Coordinator):
         from marg_ray.memory.cache import QueryCache
         from marg_ray.models.tape import Tape
 
+        _speak(settings)
         runtime, store, tape = settings.runtime, await _store(settings), Tape.of(settings.tape)
         restarted = ray.get_runtime_context().was_current_actor_reconstructed
         self._desk = Desk(settings.admission, restarted=restarted or shard > 0)
@@ -155,6 +207,7 @@ class CoordinatorActor(_Actor, Coordinator):
             holder=holder,
             shard=shard,
             admission=own if shard == 0 else RayAdmission(runtime.coordinators),
+            traces=_traces(settings, store, looks=shard == 0),
             lease_s=runtime.lease_s,
             beat_s=runtime.beat_s,
             dead_after_s=runtime.dead_after_s,
@@ -163,7 +216,7 @@ class CoordinatorActor(_Actor, Coordinator):
         if shard == 0:
             workers = [f"worker:{n}" for n in range(runtime.workers)]
             watchdog = Watchdog(
-                [*(f"agent:{role}" for role in AGENTS), "embedder", "ledger", *workers], runtime.probe_s
+                [*(f"agent:{role}" for role in AGENTS), ASSISTANT, "embedder", "ledger", *workers], runtime.probe_s
             )
             self._watching.append(asyncio.ensure_future(watchdog.watch()))
         _collect_seldom()
@@ -174,6 +227,13 @@ class CoordinatorActor(_Actor, Coordinator):
         if steered.action == "raise":
             await RayLedger().refresh(session_id)
         return status
+
+    async def figures(self) -> Taken:
+        standing = self._desk.standing()
+        FIGURES.set("marg_places", standing.running, "running")
+        FIGURES.set("marg_places", standing.waiting, "waiting")
+        FIGURES.set("marg_places_limit", standing.limit)
+        return await Coordinator.figures(self)
 
     async def enter(self, session_id: str, owner: str, priority: Priority) -> None:
         await self._desk.enter(session_id, owner, priority)
@@ -195,6 +255,16 @@ async def _store(settings: Settings) -> Store:
     from marg_ray.store.sql import SqlStore
 
     return await SqlStore.open(Places.of(settings).store_url)
+
+
+def _traces(settings: Settings, store: Store, *, looks: bool) -> Traces | None:
+    """To the collector that the settings name; what an earlier process has not sent goes first."""
+    endpoint = settings.telemetry.otlp_endpoint
+    if not endpoint:
+        return None
+    traces = Traces(store, exporter(endpoint), looks=looks)
+    traces.start()
+    return traces
 
 
 def _assembly(settings: Settings, choice: Choice) -> Assembly:

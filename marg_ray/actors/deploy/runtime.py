@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import json
@@ -10,15 +11,32 @@ import logging
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import ray
 
 from marg_ray.actors.assembly import Places
-from marg_ray.actors.deploy.actors import AgentActor, CoordinatorActor, EmbedderActor, LedgerActor, WorkerActor
+from marg_ray.actors.deploy.actors import (
+    AgentActor,
+    AssistantActor,
+    CoordinatorActor,
+    EmbedderActor,
+    LedgerActor,
+    WorkerActor,
+)
 from marg_ray.actors.deploy.connection import address_here, connect
-from marg_ray.actors.deploy.handles import AGENTS, Gone, Named, RayEmbedder, RayLedger, ray_offload
+from marg_ray.actors.deploy.figures import Counters
+from marg_ray.actors.deploy.handles import (
+    AGENTS,
+    ASSISTANT,
+    Gone,
+    Named,
+    RayAssistant,
+    RayEmbedder,
+    RayLedger,
+    ray_offload,
+)
 from marg_ray.actors.deploy.machines import hosts, say_unshared, stays_together, together_warning
 from marg_ray.actors.deploy.placement import Lookout, check, nodes_here, options_of
 from marg_ray.actors.holder import Holder, cluster, this_process
@@ -31,6 +49,7 @@ from marg_ray.records import Request, Role
 from marg_ray.seams import Embedder, Offload
 from marg_ray.settings import RuntimeSettings, Settings
 from marg_ray.store.protocol import CallRow, SessionRow
+from marg_ray.telemetry.figures import Taken
 
 if TYPE_CHECKING:
     from marg_ray.memory.cache import KeptReport
@@ -42,6 +61,7 @@ RESTARTS = {"max_restarts": -1, "max_task_retries": -1, "num_cpus": 0}
 CONCURRENCY = 10_000  # calls an asynchronous actor has under way
 LATER = (Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)  # needed after the first search
 TAKEN_OVER_WITHIN_S, ASK_AGAIN_S = 60.0, 0.25  # a session whose coordinator is dead: how long, how often to ask
+TRACES_WITHIN_S = 2.0  # at the end: for spans on their way to the collector
 SILENT_S = 60.0  # a coordinator that does not answer for so long hangs, and is started again
 
 
@@ -53,6 +73,7 @@ class Control:
 
     def __init__(self, coordinators: int, namespace: str = "") -> None:
         self._coordinators = [Named(f"coordinator:{n}", namespace) for n in range(coordinators)]
+        self._counters = Counters(namespace)
         self._where: dict[str, int] = {}  # sessions that are not with the coordinator their id names
 
     @classmethod
@@ -133,6 +154,10 @@ class Control:
         rows: list[SessionRow] = await self._coordinators[0].call("sessions", limit)
         return rows
 
+    async def figures(self) -> Mapping[str, Taken | None]:
+        """What every actor has counted, by its name; None of one that does not answer at once."""
+        return await self._counters()
+
     def close(self) -> None:
         """Leave Ray."""
         if ray.is_initialized():
@@ -173,10 +198,12 @@ class Runtime(Control):
     def __init__(self, settings: Settings, choice: Choice) -> None:
         super().__init__(settings.runtime.coordinators)
         self.settings, self.choice, self._left = settings, choice, threading.Event()
-        self._beside = _create(settings, choice, self._left)
+        self.holder = holder_here(settings, choice)
+        self._beside = _create(settings, choice, self.holder, self._left)
         for thread in self._beside:
             thread.start()
         self.embedder: Embedder = RayEmbedder()
+        self.assistant = RayAssistant()
         self.ledger = RayLedger()
         self.offload: Offload = ray_offload
         self.places = Places.of(settings)
@@ -200,12 +227,24 @@ class Runtime(Control):
     async def calls(self, session_id: str) -> list[CallRow]:
         return await self.ledger.calls(session_id)
 
+    def wait_until_whole(self) -> None:
+        """Return when every actor has been created. Blocks."""
+        self._beside[0].join()
+
     def close(self) -> None:
         """Leave Ray; a Ray that was started here ends. Actors that were not created yet, the next who comes creates."""
         self._left.set()
         for thread in self._beside:
             thread.join()
+        if self.settings.telemetry.otlp_endpoint and not self.settings.runtime.ray_address:
+            self._send_traces()
         super().close()
+
+    def _send_traces(self) -> None:
+        """Give the coordinators, which end with this Ray, a moment to send what has just ended."""
+        with contextlib.suppress(Exception):
+            actors = [ray.get_actor(named.name) for named in self._coordinators]
+            ray.get([actor.send_traces.remote(TRACES_WITHIN_S) for actor in actors], timeout=TRACES_WITHIN_S + 1)
 
 
 def shard_of(session_id: str, count: int) -> int:
@@ -226,7 +265,13 @@ def namespace_of(settings: Settings, choice: Choice) -> str:
     return "marg-" + hashlib.sha256(shared.encode()).hexdigest()[:12]
 
 
-def _create(settings: Settings, choice: Choice, left: threading.Event) -> list[threading.Thread]:
+def holder_here(settings: Settings, choice: Choice) -> str:
+    """The name that a runtime of this process's Ray writes beside its sessions."""
+    shared, namespace = settings.runtime.ray_address, namespace_of(settings, choice)
+    return cluster(shared, namespace) if shared else this_process(address_here(), namespace)
+
+
+def _create(settings: Settings, choice: Choice, holder: str, left: threading.Event) -> list[threading.Thread]:
     """Create the actors, or find those that are there; nothing is waited for.
 
     A dozen processes that import their libraries at once would keep each other from the cores. So they start in the
@@ -235,8 +280,6 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> list[t
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     namespace = namespace_of(settings, choice)
-    shared = settings.runtime.ray_address
-    holder = cluster(shared, namespace) if shared else this_process(address_here(), namespace)
 
     concurrency = CONCURRENCY + settings.admission.waiting  # who waits at the desk is a call under way
     place, beside = _places(settings, namespace, left)
@@ -271,6 +314,7 @@ def _create(settings: Settings, choice: Choice, left: threading.Event) -> list[t
             for n in range(1, settings.runtime.workers):
                 actor(f"worker:{n}", WorkerActor, settings, choice)
             agents(*LATER)
+            actor(ASSISTANT, AssistantActor, settings, choice)
 
     return [threading.Thread(target=later, daemon=True, name="marg-later"), *beside]
 
@@ -288,7 +332,7 @@ def _places(
     runtime = settings.runtime
     if not runtime.ray_address:
         return lambda _: {}, []
-    names = _actor_names(runtime)
+    names = actor_names(runtime)
     nodes, here = nodes_here(), ray.get_runtime_context().get_node_id()
     check(runtime, names, nodes)
     together = stays_together(settings, nodes)
@@ -303,7 +347,8 @@ def _places(
     return lambda name: options_of(runtime, name, nodes, here if together else ""), threads
 
 
-def _actor_names(runtime: RuntimeSettings) -> list[str]:
+def actor_names(runtime: RuntimeSettings) -> list[str]:
+    """Every actor of a runtime, in no order."""
     coordinators = (f"coordinator:{n}" for n in range(runtime.coordinators))
     workers = (f"worker:{n}" for n in range(runtime.workers))
-    return [*coordinators, *workers, "embedder", "ledger", *(f"agent:{role}" for role in AGENTS)]
+    return [*coordinators, *workers, "embedder", "ledger", *(f"agent:{role}" for role in AGENTS), ASSISTANT]

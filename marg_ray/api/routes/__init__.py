@@ -1,6 +1,6 @@
 """The routes, one file per noun."""
 
-from marg_ray.api.routes import chat, completions, events, library, page, reports, research, system
+from marg_ray.api.routes import chat, completions, events, library, metrics, page, reports, research, system
 
 ROUTERS = (
     research.router,
@@ -10,5 +10,6 @@ ROUTERS = (
     chat.router,
     completions.router,
     system.router,
+    metrics.router,
     page.router,
 )

@@ -16,6 +16,7 @@ from marg_ray.sources.queries import search_query
 from marg_ray.sources.resilience import LONGEST_PAUSE_S, Breaker, Sleep, backoff
 from marg_ray.sources.web.engine import Engine, EngineFailed, EngineReply
 from marg_ray.sources.web.results import dedupe, normalise
+from marg_ray.telemetry.events import searched
 
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
@@ -77,13 +78,15 @@ class _Line:
         """
         if not self.breaker.enter():
             raise EngineFailed(*self.failure.args)
-        settled = False
+        settled, began, name = False, time.perf_counter(), self.engine.name
         try:
             reply = await self._tries(query, limit, tally)
+            searched(name, "answered" if reply.entries else "nothing", time.perf_counter() - began)
             self.breaker.succeeded()
             settled = True
             return reply
         except EngineFailed as exc:
+            searched(name, "failed", time.perf_counter() - began)
             self.failure = exc
             self.breaker.failed(for_good=exc.for_good)
             settled = True
