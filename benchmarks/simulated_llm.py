@@ -31,12 +31,14 @@ from marg_ray.models.client import ModelTask
 from marg_ray.models.prompting import estimate_tokens
 from marg_ray.models.tasks import (
     AnalyseEvidence,
+    AnswerQuestion,
     DraftSection,
     EvidenceCard,
     ExtractClaims,
     FreeText,
     MakePlan,
     Passage,
+    PlanTurn,
     ReviewReport,
     RewriteQuery,
     SectionText,
@@ -334,6 +336,11 @@ def read_task(name: str, user: str) -> ModelTask[Any] | None:
                 sections=_sections(user),
                 gaps=tuple(g for g in gaps.split("; ") if g),
             )
+        case "plan_turn":
+            tried = tuple(re.findall(r"^- (.+)$", user.partition("Tried already")[2], re.M))
+            return PlanTurn(question=question, language=language, tried=tried)
+        case "answer_question":
+            return AnswerQuestion(question=question, language=language, evidence=_cards(user), words=words)
         case _:
             return None
 

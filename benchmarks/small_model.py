@@ -19,8 +19,11 @@ GENERATION = {
     "temperature": 0.2,
     "top_p": 0.9,
     "repetition_penalty": 1.2,  # at 1.1 it often repeats itself to no end
-    "max_new_tokens": 256,  # whatever a request allows: it says nothing in more words that it has not said in these
 }
+ENGINE = {
+    "override_generation_config": {"max_new_tokens": 640}  # whatever a request allows: it would write on to the end
+}
+"""Arguments of vLLM's engine that go with it."""
 
 
 def small_model(folder: Path) -> Path:

@@ -28,6 +28,8 @@ MARGIN = 1.1  # of the token estimate
 REASONING_ROOM = 4096  # tokens on top of the answer's for a model that thinks first
 DELTA_INTERVAL_S = 0.1
 SMALLEST_WINDOW = 512  # tokens: a server that counts fewer does not count the prompt
+LEAST_ROOM = 64  # tokens: for fewer, the rest of an answer is not asked for
+TURN_TOKENS = 8  # around a turn of a conversation, by the chat template
 QUOTES_KEPT = 256  # of calls that wait to be granted
 _ECHO = 3000  # letters of a bad answer that are shown to the model again
 
@@ -218,19 +220,31 @@ class _Conversation(Generic[OutT]):
                 complaint = str(exc)
             except replies.CutShort as cut:
                 if cut.args[0]:
-                    return await self._continued(cut.args[0], admitted=answer.finish == "length")
+                    return await self._continued(cut.args[0], answer)
                 if tries:
                     raise OutputCut(task.template, room) from None
                 complaint = "the answer is empty"
                 room = self._more_room(room)
         raise ParseError(task.template, complaint, tries + 1)
 
-    async def _continued(self, text: str, *, admitted: bool) -> FreeText:
-        """The text with its continuation. A cut that only we suspect is no fault where nothing follows."""
+    async def _continued(self, text: str, cut: Answer) -> FreeText:
+        """The text of a `cut` answer with its continuation, where the window has room for one.
+
+        A cut that only we suspect is no fault where nothing follows.
+        """
+        admitted = cut.finish == "length"
         shown: Message = {"role": "assistant", "content": text}
         messages = [*self.packed.prompt.messages(), shown, {"role": "user", "content": _GO_ON}]
+        room = min(self.model.room(self.packed.task), self._left_beside(messages, cut))
         deltas = self._batched(self.call.on_delta if admitted else None)
-        answer = await self._ask(messages, self.model.room(self.packed.task), first=False, deltas=deltas)
+        try:
+            answer = await self._ask(messages, room, first=False, deltas=deltas) if room >= LEAST_ROOM else None
+        except TooLong:  # no usage was told, and our estimate was too low
+            answer = None
+        if answer is None:
+            return (
+                self._shortened(text, "the context has no room for the rest") if admitted else FreeText(markdown=text)
+            )
         await deltas.flush()
         more = replies.answer_text(answer.text)
         if more.strip(" .\n").upper() == "DONE" or (not more and not admitted):
@@ -239,11 +253,22 @@ class _Conversation(Generic[OutT]):
         complete = more and answer.finish != "length" and not replies.ends_mid_sentence(whole)
         if complete:
             return FreeText(markdown=whole)
-        kept = replies.whole_sentences(whole)
-        limit = self.model.room(self.packed.task)
+        return self._shortened(whole, f"the output limit of {room} tokens cut it twice")
+
+    def _left_beside(self, messages: list[Message], cut: Answer) -> int:
+        """Tokens that the window has left beside `messages`, which end with a `cut` answer and a word to go on."""
+        estimated = sum(estimate_tokens(m["content"]) + TURN_TOKENS for m in messages)
+        if cut.tokens_in is not None and cut.tokens_out is not None:
+            counted = cut.tokens_in + cut.tokens_out + estimate_tokens(_GO_ON) + 2 * TURN_TOKENS
+            return self.model.window - max(counted, estimated)
+        return self.model.window - int(estimated * MARGIN)
+
+    def _shortened(self, text: str, why: str) -> FreeText:
+        """What was cut, up to its last whole sentence, marked as incomplete."""
+        kept = replies.whole_sentences(text)
         if not kept:
-            raise OutputCut(self.packed.task.template, limit)
-        said = f"the answer was cut by the output limit of {limit} tokens, twice; it ends after its last whole sentence"
+            raise OutputCut(self.packed.task.template, self.model.room(self.packed.task))
+        said = f"the answer is incomplete: {why}; it ends after its last whole sentence"
         self.notes.append(Note(kind="output_cut", text=said, section=self.call.section))
         return FreeText(markdown=kept, incomplete=True)
 

@@ -505,6 +505,32 @@ class TestCuts:
         assert (note.kind, note.section) == ("output_cut", "s2")
         assert len(server.requests) == 2
 
+    @pytest.mark.parametrize("told", [True, False], ids=["usage told", "usage not told"])
+    async def test_the_rest_of_a_long_answer_is_asked_for_only_where_the_window_has_room(
+        self, server: SimulatedLLM, make: Make, told: bool
+    ) -> None:
+        """The prompt fits and is not packed again: it is the answer that fills the window."""
+        window, prompt = 4096, 1045
+        text = "The barrage gives 240 megawatts [1]. " * 180
+
+        def strict(sent: Body) -> Canned:
+            before = prompt + sum(len(m["content"]) // 4 for m in sent["messages"] if m["role"] == "assistant")
+            most = sent.get("max_completion_tokens") or sent["max_tokens"]
+            if before + most > window:
+                body = f'{{"error": {{"message": "maximum context length is {window} tokens", "code": 400}}}}'
+                return Canned(status=400, body=body)
+            usage = {"prompt_tokens": before, "completion_tokens": most} if told else {}
+            cut = completion(text + "It gives", "length", **usage)
+            return cut if told else Canned(body={k: v for k, v in cut.body.items() if k != "usage"})
+
+        server.rule = strict
+        reply = await make(context_tokens=window).run(samples.draft_section(), CALL)
+        assert reply.output.incomplete
+        assert reply.output.markdown.endswith("The barrage gives 240 megawatts [1].")
+        assert reply.left_out == ()
+        assert [n.kind for n in reply.notes] == ["output_cut"]
+        assert len(server.requests) <= 2
+
     async def test_a_model_without_closing_marks_is_not_called_cut(self, server: SimulatedLLM, make: Make) -> None:
         text = "Wading birds lost about 40 % of their feeding ground [2] and did not return to it later"
         server.replies.extend([completion(text), completion("DONE")])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.engine_counters import Counters, read_counters
-from benchmarks.small_model import small_model
+from benchmarks.small_model import ENGINE, small_model
 from marg_ray.models.client import ModelClient
 from marg_ray.models.endpoints import resolve
 from marg_ray.models.openai_api import OpenAIModel
@@ -73,6 +73,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
     weights = small_model(WEIGHTS)
     tier = {"model": str(weights), "max_replicas": 1, "max_model_len": WINDOW, "gpu_memory": 0.2, "tensor_parallel": 1}
+    tier["engine"] = ENGINE
     serving = {
         "device": "cpu",
         "port": free_port(),
