@@ -17,6 +17,7 @@ from marg_ray.seams import Embedder, Ledger, Offload, in_thread
 from marg_ray.settings import Settings
 
 if TYPE_CHECKING:
+    from marg_ray.actors.conversing import Conversing
     from marg_ray.actors.fanout import Units
     from marg_ray.actors.protocol import Agent
     from marg_ray.actors.researcher import Workers
@@ -139,6 +140,7 @@ class Assembly:
         from marg_ray.memory.searches import KeptSearches
         from marg_ray.memory.spaces import Space
         from marg_ray.sources.fetch import GuardedFetcher
+        from marg_ray.sources.mcp import build_mcp_sources
         from marg_ray.sources.web.search import build_web_search
 
         s, snapshots = self.settings, self.places.snapshots
@@ -155,6 +157,7 @@ class Assembly:
             snapshots=snapshots,
             shelves=LocalShelves(s.home, s.library, self.embedder, snapshots, self.offload),
             web=build_web_search(s.search),
+            others=build_mcp_sources(s.mcp, snapshots, self.offload),
             fetcher=GuardedFetcher(s.fetch),
             offload=self.offload,
             light=self.light,
@@ -200,15 +203,44 @@ class Assembly:
             case Role.ASSISTANT:
                 raise ValueError("the assistant answers chats, not research tasks")
 
+    def assistant(self, workers: Workers, open_store: OpenStore) -> Conversing:
+        """Who answers questions about reports, and talks."""
+        from marg_ray.actors.answering import Writer
+        from marg_ray.actors.assistant import Assistant, Reports
+        from marg_ray.actors.conversing import Conversing
+        from marg_ray.actors.looking import Finder
+        from marg_ray.models.extractive import ExtractiveModel
+
+        embedder, light, snapshots = self.judging, self.light, self.places.snapshots
+        plain = ExtractiveModel(embedder, light)
+        reports = Reports(artefacts=self.places.artefacts, snapshots=snapshots, embedder=embedder, light=light)
+        finder = Finder(
+            reports=reports,
+            workers=workers,
+            open_store=open_store,
+            snapshots=snapshots,
+            embedder=embedder,
+            light=light,
+            settings=self.settings.chat,
+        )
+        writer = Writer(model=self.model, plain=plain, embedder=embedder, light=light)
+        return Conversing(
+            assistant=Assistant(writer=writer, reports=reports, open_store=open_store),
+            finder=finder,
+            settings=self.settings.chat,
+            budget=self.settings.budget,
+        )
+
 
 def taped(units: Units, tape: Tape) -> Units:
     """The units with the tape before everything they ask outside."""
-    from marg_ray.memory.tape import TapedFetcher, TapedSearch, TapedShelves, Texts
+    from marg_ray.memory.tape import TapedFetcher, TapedSearch, TapedShelves, Texts, taped_others
 
-    web = units.web
+    web, texts = units.web, Texts(tape, units.snapshots)
     return replace(
         units,
-        shelves=TapedShelves(tape, units.shelves, Texts(tape, units.snapshots)),
+        shelves=TapedShelves(tape, units.shelves, texts),
         web=TapedSearch(tape, web, {"source": "web"}) if web is not None else None,
+        others=taped_others(tape, units.others, texts),
         fetcher=TapedFetcher(tape, units.fetcher),
     )
