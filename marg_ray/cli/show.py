@@ -27,6 +27,12 @@ def show(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Print the run's figures: JSON, and tables on standard error.")
     ] = False,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace", help="Print what ran when and what waited for what; with --calls each call; -f json: as spans."
+        ),
+    ] = False,
     fmt: Annotated[str, typer.Option("--format", "-f", help="Of the report: md, html, json, bib or ris.")] = "md",
     out: Annotated[
         list[Path] | None,
@@ -52,7 +58,7 @@ def show(
     async def read(store: Store) -> tuple[str, list[LogEntry], list[CallRow], Account]:
         found = await find_session(store, session)
         entries = await store.read(found)
-        rows = await store.calls(found) if calls or metrics else []
+        rows = await store.calls(found) if calls or metrics or trace else []
         return found, entries, rows, await store.account(found)
 
     session_id, entries, rows, spent = with_store(settings, read)
@@ -60,6 +66,8 @@ def show(
         sys.stdout.buffer.write(Places.of(settings).snapshots.text(source).encode("utf-8"))
     elif metrics:
         _print_figures(entries, rows)
+    elif trace:
+        _print_trace(session_id, entries, rows, with_calls=calls, as_json=fmt == "json")
     elif calls:
         for row in rows:
             typer.echo(row.model_dump_json(exclude={"result"}))
@@ -76,6 +84,21 @@ def _print_log(entries: list[LogEntry]) -> None:
     for entry in entries:
         line = " ".join(describe(entry.message).split())
         typer.echo(f"{entry.seq:4d} {entry.at:%H:%M:%S} {teller_of(entry.message):12s} {line}")
+
+
+def _print_trace(
+    session_id: str, entries: list[LogEntry], calls: list[CallRow], *, with_calls: bool, as_json: bool
+) -> None:
+    from marg_ray.actors.trace import trace_of
+    from marg_ray.cli.trace import print_trace
+
+    if not entries:
+        raise _Unfinished(session_id, "nothing has happened in it")
+    found = trace_of(session_id, entries, calls)
+    if as_json:
+        typer.echo(found.model_dump_json())
+    else:
+        print_trace(found, calls=with_calls)
 
 
 def _print_figures(entries: list[LogEntry], calls: list[CallRow]) -> None:
