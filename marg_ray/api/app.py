@@ -10,6 +10,8 @@ from fastapi import FastAPI, Request
 
 from marg_ray.api import guards, problems
 from marg_ray.api.figures import CountRequests
+from marg_ray.api.mcp.http import mount
+from marg_ray.api.openai.errors import OpenAIErrors
 from marg_ray.api.openapi import TAGS, described
 from marg_ray.api.service import Service
 
@@ -35,7 +37,9 @@ def create_app(service: Service) -> FastAPI:
     app.state.beside = list[Beside]()
     problems.install(app)
     guards.install(app, service)
+    app.add_middleware(OpenAIErrors)
     app.add_middleware(CountRequests)  # around all others: what they refuse is counted too
+    mount(app, service)
     for router in ROUTERS:
         app.include_router(router)
     described(app)
