@@ -1,0 +1,193 @@
+// The panel beside the text: a passage where it stands in its source, and what the check of the sentence found.
+
+import { getJson, getText, run as runUrl } from "../api.js";
+import { fill, h, icon, say, unique } from "../dom.js";
+import { day, KINDS, verdictOf } from "../format.js";
+import { linked, oneLine } from "../inline.js";
+import { dialog, loading, problemIn, verdictBadge } from "../parts.js";
+
+export class Passages {
+  constructor(session, report) {
+    this.session = session;
+    this.sources = new Map(report.sources.map((s) => [s.id, s]));
+    this.evidence = new Map(report.evidence.map((e) => [e.id, e]));
+    this.numbers = new Map(report.references.map((r) => [r.source, r.number]));
+    this.contexts = new Map();
+    const id = unique("passage");
+    this.title = h("h2", { id, tabIndex: -1 });
+    this.body = h(".passage-body");
+    this.node = h(
+      "aside.passage",
+      { "aria-labelledby": id, hidden: true, onkeydown: (event) => event.key === "Escape" && this.close() },
+      h(
+        ".passage-head",
+        {},
+        this.title,
+        h(
+          "button.quiet.round",
+          { type: "button", "aria-label": "Close the passage", title: "Close (Esc)", onclick: () => this.close() },
+          icon("close"),
+        ),
+      ),
+      this.body,
+    );
+    this.from = null;
+  }
+
+  /** Makes `button` open what it stands for: a source's passages under some sentences, or the lack of any. */
+  mark(button, what) {
+    button.addEventListener("click", () =>
+      this.from === button && !this.node.hidden ? this.close() : this.open(button, what),
+    );
+    button.addEventListener("keydown", (event) => event.key === "Escape" && !this.node.hidden && this.close());
+  }
+
+  close() {
+    this.node.hidden = true;
+    document.body.classList.remove("with-passage");
+    this.from?.setAttribute("aria-expanded", "false");
+    if (this.from?.isConnected) this.from.focus();
+    this.from = null;
+  }
+
+  dispose() {
+    document.body.classList.remove("with-passage");
+  }
+
+  open(button, { source, sentences = [], only = null }) {
+    this.from?.setAttribute("aria-expanded", "false");
+    this.from = button;
+    button.setAttribute("aria-expanded", "true");
+    const cited = [...new Set(sentences.flatMap((s) => s.citations ?? []))].filter(
+      (id) => this.evidence.get(id)?.source === source,
+    );
+    const ids = only ? [only] : cited;
+    const about = this.sources.get(source);
+    fill(this.title, about ? `Reference ${this.numbers.get(source) ?? ""}` : "No source");
+    fill(
+      this.body,
+      about ? this.head(about) : h("p", {}, "This sentence cites nothing that supports it."),
+      sentences.length ? checks(sentences) : null,
+      ids.map((id) => this.quote(id, about)),
+      about && this.foot(about),
+    );
+    this.body.scrollTop = 0;
+    this.node.hidden = false;
+    document.body.classList.add("with-passage");
+    this.title.focus({ preventScroll: true });
+  }
+
+  head(source) {
+    const title = oneLine(source.title) || source.location;
+    const facts = [
+      KINDS[source.kind] ?? source.kind,
+      source.published && `published ${source.published}`,
+      source.fetched_at && `read ${day(source.fetched_at)}`,
+    ].filter(Boolean);
+    return h(
+      "header.source",
+      {},
+      h("p.source-title", {}, linked(source.location, [h("bdi", {}, title)]) ?? h("bdi", {}, title)),
+      title !== source.location && h("p.place", { dir: "ltr" }, source.location),
+      h(
+        "p.hint",
+        {},
+        facts.flatMap((fact, n) => (n ? [" · ", h("bdi", {}, fact)] : [h("bdi", {}, fact)])),
+      ),
+      source.injections?.length || source.injections > 0
+        ? h("p.warn", {}, icon("warn"), "Instruction-like text was cut out of this source before it was used.")
+        : null,
+    );
+  }
+
+  /** The quotation at once, and what stands around it as soon as it is there. */
+  quote(id, source) {
+    const e = this.evidence.get(id);
+    const [before, after] = [h("span.around"), h("span.around")];
+    const where = [e.heading, e.page !== null && e.page !== undefined && `page ${e.page}`].filter(Boolean);
+    const failed = h("div", { hidden: true });
+    const figure = h(
+      "figure.quote",
+      {},
+      h("blockquote", { dir: "auto" }, before, h("mark", {}, e.quote), after),
+      h(
+        "figcaption",
+        {},
+        where.flatMap((part) => [h("bdi", {}, part), " · "]),
+        h("button.link", { type: "button", onclick: () => this.whole(e, source) }, "Read it in the whole text"),
+      ),
+      failed,
+    );
+    this.context(id).then(
+      (found) => {
+        fill(before, found.before);
+        fill(after, found.after);
+        if (found.before.length >= 400) before.prepend("…");
+        if (found.after.length >= 400) after.append("…");
+      },
+      (error) => problemIn(failed, error),
+    );
+    return figure;
+  }
+
+  context(id) {
+    if (!this.contexts.has(id)) {
+      const asked = getJson(runUrl(this.session, `/evidence/${encodeURIComponent(id)}`));
+      asked.catch(() => this.contexts.delete(id));
+      this.contexts.set(id, asked);
+    }
+    return this.contexts.get(id);
+  }
+
+  foot(source) {
+    return h(
+      "p.frozen",
+      {},
+      "Frozen text ",
+      h("code", { title: source.id }, source.id.slice(0, 16)),
+      ". What is quoted stands in it letter by letter.",
+    );
+  }
+
+  /** The source's frozen text with the passage marked in it. */
+  whole(evidence, source) {
+    const box = h(".whole", { tabIndex: 0, role: "group", "aria-label": "Text of the source" }, loading(6));
+    dialog(oneLine(source.title) || "Source", box, { wide: true });
+    getText(runUrl(this.session, `/sources/${encodeURIComponent(source.id)}`)).then(
+      (text) => {
+        const letters = Array.from(text); // offsets count characters, not UTF-16 units
+        const mark = h("mark", { tabIndex: -1 }, letters.slice(evidence.start, evidence.end).join(""));
+        fill(
+          box,
+          h(
+            "p.whole-text",
+            { dir: "auto" },
+            letters.slice(0, evidence.start).join(""),
+            mark,
+            letters.slice(evidence.end).join(""),
+          ),
+        );
+        mark.scrollIntoView({ block: "center" });
+        say("The passage is marked in the text.");
+      },
+      (error) => problemIn(fill(box, h("div")).firstChild, error),
+    );
+  }
+}
+
+/** What the check found, a sentence a line. */
+function checks(sentences) {
+  return h(
+    "ul.plain.checks",
+    { "aria-label": "What the check found" },
+    sentences.map((s) =>
+      h(
+        "li",
+        {},
+        verdictBadge(s.verdict),
+        sentences.length > 1 && h("q.of", { dir: "auto" }, oneLine(s.text)),
+        h("p.reason", { dir: "auto" }, s.reason || verdictOf(s.verdict).text),
+      ),
+    ),
+  );
+}
