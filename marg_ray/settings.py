@@ -33,6 +33,8 @@ TaskName = Literal[
     "summarise_report",
     "analyse_evidence",
     "review_report",
+    "plan_turn",
+    "answer_question",
 ]
 
 
@@ -159,8 +161,19 @@ class CacheSettings(_Area):
     embedding_s: Annotated[float, Field(ge=0, description="a text's vector")] = 2_592_000.0
 
 
+class ChatSettings(_Area):
+    """Conversations over reports and documents; what one may spend is what `budget` says."""
+
+    steps: Annotated[int, Field(ge=1, le=5, description="rounds of searching in one turn")] = 2
+    reads: Annotated[int, Field(ge=0, le=10, description="web pages read in one round")] = 3
+    core: Annotated[int, Field(ge=0, description="letters of memory that every prompt holds, per user")] = 2000
+    archive: Annotated[
+        int, Field(ge=0, description="further memories of a user; of more, the oldest that were of no use go")
+    ] = 1000
+
+
 Place = Literal[
-    "all", "coordinator", "ledger", "embedder", "worker", "planner", "synthesizer", "critic", "analyst", "formatter"
+    "all", "coordinator", "ledger", "embedder", "worker", "planner", "synthesizer", "critic", "analyst", "formatter", "assistant"
 ]
 
 
@@ -298,7 +311,9 @@ class TelemetrySettings(_Area):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Field(description="from which lines are kept")
     ] = "warning"
-    log_file: Annotated[str, Field(description="that lines of agents are kept in; empty = Ray's own logs")] = ""
+    log_file: Annotated[
+        str, AfterValidator(_absolute), Field(description="that lines of agents are kept in; empty = Ray's own logs")
+    ] = ""
     otlp_endpoint: Annotated[str, Field(description="OpenTelemetry collector that spans go to; empty = none")] = ""
 
 
@@ -337,6 +352,7 @@ class Settings(BaseSettings):
     budget: BudgetSettings = BudgetSettings()
     admission: AdmissionSettings = AdmissionSettings()
     cache: CacheSettings = CacheSettings()
+    chat: ChatSettings = ChatSettings()
     tape: TapeSettings = TapeSettings()
     runtime: RuntimeSettings = RuntimeSettings()
     serving: ServingSettings = ServingSettings()
