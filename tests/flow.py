@@ -102,6 +102,7 @@ class World:
     )
     engines: Sequence[ScriptedEngine] = field(default_factory=lambda: (engine_over(TIDES),))
     broken: frozenset[str] = frozenset()  # kinds of tasks whose agent raises
+    others: Mapping[str, Searcher] = field(default_factory=dict)  # sources beside the web
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -122,6 +123,7 @@ class World:
             snapshots=self.snapshots,
             shelves=NoShelves(),
             web=WebSearch(self.engines, SearchSettings(per_minute=10_000), sleep=no_pause) if self.engines else None,
+            others=self.others,
             fetcher=self.fetcher,
             offload=in_thread,
         )
