@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path, PurePath
@@ -11,11 +13,10 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel
 
 from marg_ray.actors.neighbours import SETTLED
-from marg_ray.actors.shelves import LocalShelves
 from marg_ray.api.asking import ask
 from marg_ray.api.callers import Caller
 from marg_ray.api.following import STOPPED, Happening, follow, outcome_of
-from marg_ray.api.library import folder_of
+from marg_ray.api.library import folder_of, refresh
 from marg_ray.api.mcp.shapes import Health, Passage, Passages, Quoted, Research, Summary, WebResult, WebResults
 from marg_ray.api.schemas import ResearchIn
 from marg_ray.api.service import Service
@@ -51,9 +52,7 @@ class Tools:
 
     def __init__(self, service: Service, hub: Hub, web: Searcher | None = None) -> None:
         self.service, self._hub, self._web = service, hub, web
-        s = service.settings
-        self._shelves = LocalShelves(s.home, s.library, service.embedder, service.places.snapshots, service.offload)
-        self._space = Space(service.store, SPACE, s.mcp.cache_s)
+        self._space = Space(service.store, SPACE, service.settings.mcp.cache_s)
 
     # ---- research
 
@@ -170,7 +169,7 @@ class Tools:
 
     async def _folders(self, who: Caller, where: Where) -> tuple[Path, ...]:
         own = folder_of(self.service, who.owner)
-        mine = [own] if where != "shared" and await in_thread(own.is_dir) else []
+        mine = [own] if where != "shared" and await in_thread(_holds_something, own) else []
         shared = self.service.shared if where != "mine" else ()
         folders = tuple(dict.fromkeys((*mine, *shared)))
         if not folders:
@@ -179,9 +178,8 @@ class Tools:
 
     async def _fresh(self, folders: tuple[Path, ...]) -> Library:
         """The library over the folders, brought up to date."""
-        library = await self._shelves.library(tuple(map(str, folders)))
-        await self._shelves.refresh(library)
-        return library
+        await refresh(self.service, folders)
+        return await self.service.shelves.library(tuple(map(str, folders)))
 
     async def _state_of(self, folders: Sequence[Path]) -> str:
         s = self.service.settings
@@ -221,7 +219,7 @@ class Tools:
     async def health(self, who: Caller) -> Health:
         """What this server has. Documents are counted as they were indexed last."""
         try:
-            library = await self._shelves.library(tuple(map(str, await self._folders(who, "all"))))
+            library = await self.service.shelves.library(tuple(map(str, await self._folders(who, "all"))))
             documents = sum(not entry.failed for entry in await library.list())
         except UsageError:
             documents = 0
@@ -260,7 +258,7 @@ def _named(entries: Sequence[Entry], document: str, folders: Sequence[Path]) -> 
     wanted = one_line(document)
     readable = [e for e in entries if not e.failed]
     is_id = len(wanted) >= LEAST_ID and all(c in "0123456789abcdef" for c in wanted)
-    if is_id and (same := [e for e in readable if e.source_id.startswith(wanted)]):
+    if is_id and (same := [e for e in readable if e.source_id.startswith(wanted) or _uploaded_as(e) == wanted]):
         return same[0]
     places = {e.path: place_in(e.path, folders) for e in readable}
     for names in (places, {p: PurePath(p).name for p in places}):
@@ -271,6 +269,15 @@ def _named(entries: Sequence[Entry], document: str, folders: Sequence[Path]) -> 
             paths = ", ".join(sorted(places[e.path] for e in found)[:10])
             raise UsageError(f"several documents are called {wanted!r}: {paths}", "name one by its path or id")
     raise UsageError(f"there is no document {wanted[:200]!r}", "rag_search names documents by id and location")
+
+
+def _uploaded_as(entry: Entry) -> str:
+    """The id that a document has under /v1/knowledge."""
+    return hashlib.sha256(os.fsencode(entry.path)).hexdigest()[:ID_LENGTH]
+
+
+def _holds_something(folder: Path) -> bool:
+    return folder.is_dir() and any(not entry.name.startswith(".") for entry in folder.iterdir())
 
 
 def place_in(path: str, folders: Sequence[Path]) -> str:
