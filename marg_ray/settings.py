@@ -173,7 +173,17 @@ class ChatSettings(_Area):
 
 
 Place = Literal[
-    "all", "coordinator", "ledger", "embedder", "worker", "planner", "synthesizer", "critic", "analyst", "formatter", "assistant"
+    "all",
+    "coordinator",
+    "ledger",
+    "embedder",
+    "worker",
+    "planner",
+    "synthesizer",
+    "critic",
+    "analyst",
+    "formatter",
+    "assistant",
 ]
 
 

@@ -8,16 +8,19 @@ from marg_ray.grounding.snapshots import Document, Part
 from marg_ray.models.client import ModelTask
 from marg_ray.models.tasks import (
     AnalyseEvidence,
+    AnswerQuestion,
     DraftSection,
     EvidenceCard,
     ExtractClaims,
     MakePlan,
     Passage,
+    PlanTurn,
     ReviewReport,
     RewriteQuery,
     ScoutHit,
     SectionText,
     SummariseReport,
+    Turn,
 )
 from marg_ray.records import Depth, OutlineEntry
 
@@ -142,6 +145,35 @@ def review_report(**changed: Any) -> ReviewReport:
     return base.model_copy(update=changed)
 
 
+TALK = (
+    Turn(role="user", text="Tell me about La Rance."),
+    Turn(role="assistant", text="The La Rance barrage opened in 1966."),
+)
+
+
+def plan_turn(**changed: Any) -> PlanTurn:
+    base = PlanTurn(
+        question=QUESTION,
+        language="en",
+        history=TALK,
+        remembered=("The user works at a bird observatory.",),
+        places=("reports", "library"),
+        tried=("dunlin decline",),
+    )
+    return base.model_copy(update=changed)
+
+
+def answer_question(**changed: Any) -> AnswerQuestion:
+    base = AnswerQuestion(
+        question=QUESTION,
+        language="en",
+        evidence=cards(),
+        history=TALK,
+        remembered=("The user wants figures in metric units.",),
+    )
+    return base.model_copy(update=changed)
+
+
 def every_task() -> tuple[ModelTask[Any], ...]:
     return (
         make_plan(),
@@ -151,4 +183,6 @@ def every_task() -> tuple[ModelTask[Any], ...]:
         summarise_report(),
         analyse_evidence(),
         review_report(),
+        plan_turn(),
+        answer_question(),
     )

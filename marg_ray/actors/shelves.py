@@ -22,6 +22,7 @@ from marg_ray.sources.provided import ProvidedText
 from marg_ray.tasks import SearchTask
 
 SESSIONS = 1000  # that are remembered as having a fresh index
+LIBRARIES = 64  # that stay open
 NAMED_FILES = 10  # unreadable files that a report names; of more it gives the number
 
 
@@ -61,7 +62,7 @@ class LocalShelves:
         self._home, self._settings, self._embedder = home, settings, embedder
         self._snapshots, self._offload = snapshots, offload
         self._opening = asyncio.Lock()
-        self._libraries: dict[tuple[str, ...], Library] = {}
+        self._libraries: OrderedDict[tuple[str, ...], Library] = OrderedDict()
         self._fresh: OrderedDict[tuple[str, tuple[str, ...]], asyncio.Task[LibraryReport]] = OrderedDict()
         self._running: dict[tuple[str, ...], asyncio.Task[LibraryReport]] = {}
         self._next: dict[tuple[str, ...], asyncio.Task[LibraryReport]] = {}
@@ -84,7 +85,8 @@ class LocalShelves:
     async def _fresh_library(self, session_id: str, folders: tuple[str, ...]) -> tuple[Library, LibraryReport]:
         library = await self.library(folders)
         key = (session_id, folders)
-        if key not in self._fresh:
+        before = self._fresh.get(key)
+        if before is None or (before.done() and (before.cancelled() or before.exception())):  # there may be more by now
             self._fresh[key] = self._refreshed(library, folders)
             while len(self._fresh) > SESSIONS:
                 self._fresh.popitem(last=False)
@@ -112,7 +114,18 @@ class LocalShelves:
                 self._libraries[folders] = await Library.open(
                     self._home, folders, self._settings, self._embedder, snapshots=self._snapshots
                 )
+            self._libraries.move_to_end(folders)
+            while len(self._libraries) > LIBRARIES:
+                self._libraries.popitem(last=False)
             return self._libraries[folders]
+
+    async def fresh(self, folders: tuple[str, ...]) -> LibraryReport:
+        """Bring the index over some folders up to date. Who asks while that is under way shares the next refresh.
+
+        Raises:
+            UsageError: a folder is missing, or not one document in it can be read.
+        """
+        return await asyncio.shield(self._refreshed(await self.library(folders), folders))
 
     async def refresh(self, library: Library, on_progress: Callable[[Progress], None] = no_progress) -> LibraryReport:
         return await library.refresh(parse, clean=cut_injections, offload=self._offload, on_progress=on_progress)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from marg_ray.actors.assembly import Places
 from marg_ray.actors.live import Progress
@@ -21,6 +22,9 @@ from marg_ray.seams import Embedder, Offload, in_thread
 from marg_ray.settings import Settings
 from marg_ray.store.protocol import Store
 from marg_ray.telemetry.figures import Taken
+
+if TYPE_CHECKING:
+    from marg_ray.actors.shelves import LocalShelves
 
 
 class Sessions(Protocol):
@@ -74,3 +78,11 @@ class Service:
     model_name: str = ""  # as it stands on reports
     shared: tuple[Path, ...] = ()  # folders that every caller may search, by `marg serve --docs`
     offline: bool = False  # nothing leaves this machine, whatever a caller asks for
+
+    @cached_property
+    def shelves(self) -> LocalShelves:
+        """The libraries over folders, as this process has them open."""
+        from marg_ray.actors.shelves import LocalShelves
+
+        s = self.settings
+        return LocalShelves(s.home, s.library, self.embedder, self.places.snapshots, self.offload)

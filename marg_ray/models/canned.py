@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from marg_ray.models.tasks import (
     AnalyseEvidence,
     AnalysisIdea,
+    AnswerQuestion,
     ClaimIdea,
     ClaimIdeas,
     DraftSection,
@@ -22,6 +23,7 @@ from marg_ray.models.tasks import (
     Pick,
     Picks,
     PlanIdea,
+    PlanTurn,
     QueryIdea,
     ReviewIdea,
     ReviewReport,
@@ -29,6 +31,7 @@ from marg_ray.models.tasks import (
     ScoreIdea,
     SectionIdea,
     SummariseReport,
+    TurnIdea,
 )
 from marg_ray.records import Depth, IssueKind, RequestClass
 
@@ -180,3 +183,19 @@ def review(task: ReviewReport) -> ReviewIdea:
         scores=ScoreIdea(accuracy=0.9, coverage=max(0.5, 0.9 - 0.1 * len(issues)), clarity=0.9, objectivity=0.9),
         issues=issues,
     )
+
+
+def turn(task: PlanTurn) -> TurnIdea:
+    """The message as it is, its key words as the query; with fewer words after a search in vain."""
+    queries = [keywords(task.question, 8 - 4 * bool(task.tried))[:400]]
+    return TurnIdea(question=task.question.strip()[:1000] or "?", queries=[q for q in queries if q not in task.tried])
+
+
+def answered(task: AnswerQuestion) -> FreeText:
+    """The three sentences of the cards that share most words with the question; none: it is not known."""
+    wanted = set(keywords(task.question, 30).lower().split())
+    found = [(c.number, s) for c in task.evidence for s in sentences(c.quote)]
+    shared = [(len(wanted & set(re.findall(r"[\w'-]+", s.lower()))), n, s) for n, s in found]
+    best = sorted((x for x in shared if x[0]), key=lambda x: -x[0])[:3]
+    text = " ".join(with_mark(s, n) for _, n, s in best)
+    return FreeText(markdown=text or "UNKNOWN: none of the cards speaks of this.")

@@ -18,17 +18,20 @@ from marg_ray.models.client import ModelTask
 from marg_ray.models.tasks import (
     AnalyseEvidence,
     AnalysisIdea,
+    AnswerQuestion,
     ClaimIdeas,
     DraftSection,
     ExtractClaims,
     FreeText,
     MakePlan,
     PlanIdea,
+    PlanTurn,
     QueryIdea,
     ReviewIdea,
     ReviewReport,
     RewriteQuery,
     SummariseReport,
+    TurnIdea,
 )
 
 COVERED = 1 / 3  # of the question's words, the least that a plan in its language must have
@@ -54,6 +57,10 @@ def fault(task: ModelTask[Any], output: BaseModel) -> str:
             return _analysis(task, output)
         case ReviewReport(), ReviewIdea():
             return _review(task, output)
+        case PlanTurn(), TurnIdea():
+            return "" if words(output.question) or not words(task.question) else "it asks nothing"
+        case AnswerQuestion(), FreeText():
+            return _answer(task, output)
         case _:
             return ""
 
@@ -105,6 +112,19 @@ def _summary(task: SummariseReport, summary: FreeText) -> str:
         return "it is cut off"
     known = _numbers(s.text for s in task.sections)
     return "" if not known or _cites(summary.markdown, known) else "it keeps no citation of the sections"
+
+
+def _answer(task: AnswerQuestion, answer: FreeText) -> str:
+    """That the cards do not answer is a good answer."""
+    if not answer.markdown.strip():
+        return "it is empty"
+    if answer.incomplete:
+        return "it is cut off"
+    known = {card.number for card in task.evidence}
+    says_so = "UNKNOWN:" in answer.markdown
+    return (
+        "" if says_so or _cites(answer.markdown, known) else "it cites no evidence and does not say that it is unknown"
+    )
 
 
 def _analysis(task: AnalyseEvidence, analysis: AnalysisIdea) -> str:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     from marg_ray.models.tasks import EvidenceCard
 
-_TAGS = re.compile(r"<(?=/?(?:evidence|card|passage|result|report|section|source|question)\b)", re.IGNORECASE)
+_TAGS = re.compile(
+    r"<(?=/?(?:evidence|card|passage|result|report|section|source|question|conversation|turn|remembered)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -321,6 +321,63 @@ class ReviewReport(ModelTask[ReviewIdea]):
     gaps: tuple[str, ...] = ()  # titles of sections without evidence
 
 
+# ---- talk
+
+
+class Turn(Record):
+    """One side's words in a conversation."""
+
+    role: str  # "user" or "assistant"
+    text: str
+
+
+class TurnIdea(Output):
+    """What to look for, and what the user said of lasting interest."""
+
+    question: Annotated[str, Field(min_length=1, max_length=1000)]  # understood without the conversation
+    queries: Annotated[list[str], Field(max_length=3)] = []
+    facts: Annotated[list[str], Field(max_length=5)] = []
+
+
+class PlanTurn(ModelTask[TurnIdea]):
+    """Before a turn of a conversation is answered: what it asks by itself, and what to search for.
+
+    `tried` holds the searches that did not find enough. No source's text is shown here: what becomes a fact about the
+    user comes from the user.
+    """
+
+    template: ClassVar[str] = "plan_turn"
+    role: ClassVar[Role] = Role.ASSISTANT
+    tier: ClassVar[Tier] = Tier.FAST
+    output: ClassVar[type[BaseModel]] = TurnIdea
+    max_tokens: ClassVar[int] = 400
+
+    question: str  # the user's words
+    language: str
+    history: tuple[Turn, ...] = ()
+    remembered: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()  # what can be searched
+    tried: tuple[str, ...] = ()
+
+
+class AnswerQuestion(ModelTask[FreeText]):
+    """Answer from evidence only, citing by number; where it does not answer, one line `UNKNOWN: what is missing`."""
+
+    template: ClassVar[str] = "answer_question"
+    role: ClassVar[Role] = Role.ASSISTANT
+    tier: ClassVar[Tier] = Tier.STRONG
+    output: ClassVar[type[BaseModel]] = FreeText
+    max_tokens: ClassVar[int] = 800
+
+    question: str
+    language: str
+    evidence: tuple[EvidenceCard, ...]
+    history: tuple[Turn, ...] = ()
+    remembered: tuple[str, ...] = ()  # of the user: how to answer, never what
+    words: int = 120
+    near: bool = False  # the cards are near what is asked, and may not state it
+
+
 TASKS: tuple[type[ModelTask[Output]], ...] = (  # every task there is, for contract tests and prompt checks
     MakePlan,  # type: ignore[assignment]
     RewriteQuery,
@@ -329,4 +386,6 @@ TASKS: tuple[type[ModelTask[Output]], ...] = (  # every task there is, for contr
     SummariseReport,
     AnalyseEvidence,
     ReviewReport,
+    PlanTurn,
+    AnswerQuestion,
 )

@@ -12,10 +12,12 @@ from marg_ray.models import canned
 from marg_ray.models.client import Call, ModelTask, OutT, Reply
 from marg_ray.models.tasks import (
     AnalyseEvidence,
+    AnswerQuestion,
     DraftSection,
     ExtractClaims,
     FreeText,
     MakePlan,
+    PlanTurn,
     ReviewReport,
     RewriteQuery,
     SummariseReport,
@@ -155,5 +157,9 @@ def answer(task: Task) -> BaseModel:
             return canned.analysis(task)
         case ReviewReport():
             return canned.review(task)
+        case PlanTurn():
+            return canned.turn(task)
+        case AnswerQuestion():
+            return canned.answered(task)
         case _:
             raise AssertionError(f"there is no canned answer to {type(task).__name__}")

@@ -8,7 +8,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from marg_ray.records import Usage
 from marg_ray.store.statements import Statement
 
-HEAD = "0003"  # the newest migration; a database made from METADATA is stamped with it
+HEAD = "0005"  # the newest migration; a database made from METADATA is stamped with it
 
 METADATA = sa.MetaData()
 VERSION = sa.Table(
@@ -140,12 +140,46 @@ CACHE = sa.Table(
     sa.Column("hits", sa.Integer, nullable=False),
 )
 
+CONVERSATIONS = sa.Table(
+    "conversations",
+    METADATA,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Float, nullable=False),  # seconds since 1970, UTC, as all times here
+    sa.Column("updated_at", sa.Float, nullable=False),
+)
+TURNS = sa.Table(
+    "turns",
+    METADATA,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("conversation", sa.String(64), primary_key=True),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+)
+MEMORIES = sa.Table(
+    "memories",
+    METADATA,
+    sa.Column("owner", sa.Text, primary_key=True),
+    sa.Column("id", sa.String(40), primary_key=True),
+    sa.Column("conversation", sa.String(64), nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("by", sa.String(20), nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("used_at", sa.Float, nullable=False),
+    sa.Column("uses", sa.Integer, nullable=False),
+)
+
 
 def _new(table: sa.Table) -> Statement:
     return Statement(postgresql.insert(table).on_conflict_do_nothing(), sqlite.insert(table).on_conflict_do_nothing())
 
 
-_NEW_ROW = {table: _new(table) for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS, API_KEYS)}
+_NEW_ROW = {table: _new(table) for table in (SESSIONS, CALLS, SNAPSHOTS, KEYS, API_KEYS, CONVERSATIONS, TURNS)}
 
 
 def add(db: sa.Connection, table: sa.Table, row: dict[str, object]) -> bool:
@@ -167,6 +201,7 @@ _PUT = {
     METRICS: _putting(METRICS, "body"),
     SHARDS: _putting(SHARDS, "beat_at"),
     CACHE: _putting(CACHE, "value", "stored_at", "expires_at"),
+    MEMORIES: _putting(MEMORIES, "conversation", "kind", "by", "text", "at", "used_at", "uses"),
 }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, ParamSpec, TypeVar
 
 import ray
@@ -13,6 +14,7 @@ from ray.exceptions import ActorDiedError, RayError, RayTaskError
 
 from marg_ray.actors.entries import BatchedLedger, Entry, Outcome
 from marg_ray.errors import RuntimeUnavailable
+from marg_ray.memory.chat import Answer, Cited, Looked, Said, Turn
 from marg_ray.messages import DraftReady, Message, SearchDone, SourceRead
 from marg_ray.records import Priority, Role, Usage
 from marg_ray.seams import Begun, CallKey, Vectors
@@ -26,6 +28,7 @@ T = TypeVar("T")
 
 APPEARS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.05  # how long an actor is waited for that was to be created
 SILENT_PROBES = 4  # an actor that does not answer so often hangs, and is started again
+ASSISTANT = f"agent:{Role.ASSISTANT}"
 AGENTS = (Role.PLANNER, Role.SYNTHESIZER, Role.CRITIC, Role.ANALYST, Role.FORMATTER)
 
 
@@ -41,14 +44,19 @@ async def ask(ref: Any) -> Any:
         RuntimeUnavailable: the process or its node died; the call may be made again.
     """
     try:
+        return await _value(ref)
+    except asyncio.CancelledError:
+        ray.cancel(ref)
+        raise
+
+
+async def _value(ref: Any) -> Any:
+    try:
         return await ref
     except RayTaskError as exc:
         raise _ours(exc.cause) from None
     except RayError as exc:
         raise _ours(exc) from None
-    except asyncio.CancelledError:
-        ray.cancel(ref)
-        raise
 
 
 def _ours(exc: BaseException) -> BaseException:
@@ -90,6 +98,19 @@ class Named:
             self._actor, self._died = None, True  # its name may be another's now
             raise
 
+    async def stream(self, method: str, *args: Any) -> AsyncIterator[Any]:
+        """What a method yields, as it does. Whoever leaves early stops it."""
+        actor = self._actor or await self.find()
+        parts = getattr(actor, method).options(num_returns="streaming", max_task_retries=0).remote(*args)
+        try:
+            async for ref in parts:
+                yield await _value(ref)
+        except Gone:
+            self._actor, self._died = None, True
+            raise
+        finally:
+            ray.cancel(parts)  # nothing to do where it has ended
+
 
 class RayEmbedder:
     def __init__(self, namespace: str = "") -> None:
@@ -98,6 +119,29 @@ class RayEmbedder:
     async def embed(self, texts: Sequence[str]) -> Vectors:
         vectors: Vectors = await self._actor.call("embed", list(texts))
         return vectors
+
+
+class RayAssistant:
+    """The assistant's actor, with the face that the HTTP service knows."""
+
+    def __init__(self, namespace: str = "") -> None:
+        self._actor = Named(ASSISTANT, namespace)
+
+    async def answer(self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()) -> Answer:
+        answer: Answer = await self._actor.call("answer", owner, session_id, question, list(history))
+        return answer
+
+    async def stream(
+        self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()
+    ) -> AsyncIterator[Cited | Answer]:
+        async with aclosing(self._actor.stream("stream", owner, session_id, question, list(history))) as parts:
+            async for part in parts:
+                yield part
+
+    async def converse(self, owner: str, said: Said) -> AsyncIterator[Looked | Cited | Answer]:
+        async with aclosing(self._actor.stream("converse", owner, said)) as parts:
+            async for part in parts:
+                yield part
 
 
 class _LedgerAlone:

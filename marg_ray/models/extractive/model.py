@@ -6,13 +6,24 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from marg_ray.models.client import Call, ModelTask, OutT, Reply
-from marg_ray.models.extractive import analysing, drafting, planning, reading, reviewing, rewriting, summarising
+from marg_ray.models.extractive import (
+    analysing,
+    drafting,
+    planning,
+    reading,
+    reviewing,
+    rewriting,
+    summarising,
+    talking,
+)
 from marg_ray.models.tasks import (
     AnalyseEvidence,
+    AnswerQuestion,
     DraftSection,
     ExtractClaims,
     MakePlan,
     Output,
+    PlanTurn,
     ReviewReport,
     RewriteQuery,
     SummariseReport,
@@ -64,6 +75,12 @@ class ExtractiveModel:
                 return await self._offload(analysing.finish, analysis, await self._embed(analysis.texts))
             case ReviewReport():
                 return await self._offload(reviewing.review, task)
+            case PlanTurn():
+                return talking.plan(task)
+            case AnswerQuestion():
+                draft = await self._offload(drafting.prepare, talking.as_section(task))
+                text = await self._offload(drafting.compose, draft, await self._embed(draft.texts))
+                return talking.answer_of(task, text)
         raise TypeError(f"no rule for {type(task).__name__}")
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:

@@ -46,6 +46,7 @@ class Entry(Record):
     language: str = ""
     published: str = ""
     chars: int = 0
+    pages: int = 0  # of a document that has pages
     headings: tuple[str, ...] = ()
     tainted: bool = False  # instruction-like text was cut out
     failed: str = ""

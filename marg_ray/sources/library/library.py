@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from marg_ray.errors import SourceError, UsageError
@@ -136,12 +136,24 @@ class Library:
         """Take a file, or all below a folder, out of the index until it is added again. Return the paths."""
         target = absolute(path)
         async with locked(self.home / "library" / "refresh.lock"):
-            gone = tuple(await in_thread(self._catalog.entries, (target,)))
             await in_thread(self._catalog.exclude, str(target))
-            await in_thread(self._catalog.drop, gone)
-            await self._table.remove(await self._table.all_ids() - await in_thread(self._catalog.source_ids))
-            await in_thread(self._catalog.bump)
+            return await self._drop(target)
+
+    async def forget(self, path: Path | str) -> tuple[str, ...]:
+        """Take a file that was deleted, or all that was below a folder, out of the index at once. Return the paths."""
+        async with locked(self.home / "library" / "refresh.lock"):
+            return await self._drop(absolute(path))
+
+    async def _drop(self, target: Path) -> tuple[str, ...]:
+        gone = tuple(await in_thread(self._catalog.entries, (target,)))
+        await in_thread(self._catalog.drop, gone)
+        await self._table.remove(await self._table.all_ids() - await in_thread(self._catalog.source_ids))
+        await in_thread(self._catalog.bump)
         return gone
+
+    async def indexed(self) -> set[str]:
+        """The texts whose passages can be found, of this library and of others in `home`."""
+        return await self._table.present()
 
     async def list(self) -> tuple[Entry, ...]:
         """All files that were looked at, by path: documents, copies (`duplicate_of`) and unreadable ones (`failed`)."""
@@ -232,7 +244,10 @@ class Library:
                 kept, _ = without_copies(entries.values(), await in_thread(self._catalog.sketches))
                 rows = await self._table.load([entry.source_id for entry in kept])
                 index = await in_thread(index_of, rows)
-                self._loaded = _Loaded(generation, index, {e.source_id: e for e in kept})
+                named = {e.source_id: e for e in kept}
+                # a text that another folder holds too is called what it is called here
+                index = replace(index, titles=[named[source_id].title for source_id in index.source_ids])
+                self._loaded = _Loaded(generation, index, named)
             return self._loaded
 
 

@@ -262,6 +262,7 @@ def _entry(blank: Entry, document: Document) -> Entry:
             "language": document.language,
             "published": document.published,
             "chars": len(text),
+            "pages": max((p.page for p in document.parts if p.page is not None), default=0),
             "headings": tuple(headings[:300]),
             "tainted": bool(document.injections),
         }
