@@ -169,5 +169,18 @@ class World:
         return from_json(self.artefacts.get(state.report.artefact))
 
 
+class Held(World):
+    """A world in which no section is written until `go` is set."""
+
+    def __post_init__(self) -> None:
+        self.go = asyncio.Event()
+        super().__post_init__()
+
+    async def _dispatch(self, task: Task) -> Message:
+        if task.kind == "draft":
+            await self.go.wait()
+        return await super()._dispatch(task)
+
+
 async def no_pause(_: float) -> None:
     await asyncio.sleep(0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from marg_ray.api.asking import ask
 from marg_ray.api.callers import Caller
 from marg_ray.api.following import Outcome, outcome_of
+from marg_ray.api.narrate import place
 from marg_ray.api.openai.asked import EARLIER, Asked
 from marg_ray.api.service import Answer, Service, Turn
 from marg_ray.api.sessions import session_of
@@ -143,22 +144,23 @@ async def _from_evidence(service: Service, who: Caller, session_id: str, asked: 
 
 def answer_markdown(answer: Answer, report: Report) -> str:
     """An answer's sentences with the numbers that the report gives its sources, and the list of those."""
-    source_of = {e.id: e.source for e in report.evidence}
+    passages = {p.id: (p.source or p.id, p.title, p.location) for p in answer.passages}
+    sources = {s.id: (s.id, s.title, s.location) for s in report.sources}
+    cited = {e.id: sources[e.source] for e in report.evidence if e.source in sources} | passages
     number_of = {r.source: r.number for r in report.references}
-    titles = {s.id: (s.title, s.location) for s in report.sources}
     used: dict[str, int] = {}
-    sentences = []
+    sentences, lines = [], []
     for sentence in answer.sentences:
         marks = []
-        for source in dict.fromkeys(source_of[c] for c in sentence.citations if c in source_of):
-            used.setdefault(source, number_of.get(source, max([0, *number_of.values(), *used.values()]) + 1))
+        for source, title, location in dict.fromkeys(cited[c] for c in sentence.citations if c in cited):
+            if source not in used:
+                used[source] = number_of.get(source, max([0, *number_of.values(), *used.values()]) + 1)
+                named = " — ".join(t for t in (one_line(title), place(location)) if t)
+                lines.append(f"- [{used[source]}] {named or source}")
             marks.append(f"[{used[source]}]")
         sentences.append(one_line(sentence.text) + (f" {''.join(marks)}" if marks else ""))
     text = " ".join(sentences)
-    if not used:
-        return text
-    lines = [f"- [{n}] {one_line(' — '.join(t for t in titles.get(s, (s, '')) if t))}" for s, n in used.items()]
-    return f"{text}\n\n" + "\n".join(lines)
+    return f"{text}\n\n" + "\n".join(lines) if lines else text
 
 
 def _short(turns: Sequence[Turn]) -> tuple[Turn, ...]:
