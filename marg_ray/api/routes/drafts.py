@@ -44,7 +44,7 @@ async def draft(
 
 
 def _drafted(state: ResearchState, entries: tuple[LogEntry, ...], model: str) -> Report:
-    """As if it ended here. A strict request would refuse what does not hold yet: its owner is to see it all the same."""
+    """As if it ended here. A strict request would refuse what does not hold yet; its owner is to see it."""
     assert state.request is not None
     shown = state.model_copy(update={"request": state.request.model_copy(update={"strict": False})})
     return build_report(report_inputs(shown, entries, model, datetime.now(UTC), state.usage))

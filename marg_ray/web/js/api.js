@@ -4,9 +4,10 @@ const KEY = "marg-key";
 
 export class Problem extends Error {
   /** `fields`: [{field, problem}] of a body that was refused. `status` 0: nobody answered. */
-  constructor(status, { title = "", detail = "", hint = "", code = "", errors = [] } = {}, retryAfter = 0) {
+  constructor(status, body = {}, retryAfter = 0) {
+    const { title = "", detail = "", hint = "", code = "", errors = [] } = body;
     super(detail || title || `The server answered ${status}.`);
-    Object.assign(this, { status, code: code || title, hint, fields: errors, retryAfter });
+    Object.assign(this, { status, code: code || title, hint, fields: errors, more: body, retryAfter });
   }
 }
 

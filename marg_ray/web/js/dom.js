@@ -138,5 +138,8 @@ export function say(text) {
   if (place && place.textContent !== text) place.textContent = text;
 }
 
+/** Pieces with dots between them. */
+export const dotted = (parts) => parts.filter(Boolean).flatMap((part, n) => (n ? [" · ", bdi(part)] : [bdi(part)]));
+
 let made = 0;
 export const unique = (prefix) => `${prefix}-${++made}`;

@@ -1,13 +1,14 @@
 // The live board: what waits for you, who works on what, how far each section is, what it has cost, what happened.
 
 import { fill, h, icon, keyed, put, say } from "../dom.js";
-import { count, duration, isOver, money, ROLES, short, whole } from "../format.js";
+import { count, isOver, whole } from "../format.js";
 import { runPath } from "../nav.js";
-import { confirmed, meter, notice, problemIn } from "../parts.js";
+import { confirmed, notice, problemIn } from "../parts.js";
+import { drawFigures, runFigures, worked } from "./figures.js";
 import { planGate, reviewGate } from "./gates.js";
+import { Team } from "./team.js";
 import { Timeline } from "./timeline.js";
 
-const AT_WORK = ["planner", "researcher", "analyst", "synthesizer", "critic", "formatter"];
 const STAGES = { planned: 0, searching: 1, reading: 2, drafting: 3, grounding: 4, done: 5, gap: 5 };
 const STAGE_WORDS = {
   planned: "planned",
@@ -18,29 +19,6 @@ const STAGE_WORDS = {
   done: "done",
   gap: "no source",
 };
-const KIND_WORDS = {
-  search: "searches",
-  read: "reads",
-  draft: "writes",
-  ground: "checks",
-  plan: "plans",
-  analyse: "compares the evidence",
-  review: "reviews the draft",
-  summarise: "writes the summary",
-  format: "makes the report",
-};
-const BY_OWNER = new Set(["plan_edited", "plan_decided", "review_decided", "session_resumed"]);
-
-/** Seconds of work so far: waiting for its owner does not count. */
-export function worked(entries, session, now = Date.now()) {
-  let total = 0;
-  for (let n = 1; n < entries.length; n++)
-    if (!BY_OWNER.has(entries[n].kind)) total += Date.parse(entries[n].at) - Date.parse(entries[n - 1].at);
-  const idle = isOver(session.status) || session.waiting_for || session.status === "paused" || session.position;
-  if (entries.length && !idle) total += Math.max(0, now - Date.parse(entries.at(-1).at));
-  return total / 1000;
-}
-
 export class Board {
   constructor(run) {
     this.run = run;
@@ -48,7 +26,7 @@ export class Board {
     this.gate = h(".gate-place");
     this.over = h("div");
     this.facts = h("dl.facts");
-    this.team = h("ul.plain.team");
+    this.team = new Team();
     this.rows = h("tbody");
     this.sections = this.table();
     this.notes = h(
@@ -78,14 +56,13 @@ export class Board {
             "section",
             { "aria-labelledby": "team-title" },
             h("h2", { id: "team-title" }, "Who does what now"),
-            this.team,
+            this.team.node,
           ),
           this.notes,
         ),
         this.timeline.node,
       ),
     );
-    this.since = new Map();
     this.clock = setInterval(() => this.tick(), 1000);
   }
 
@@ -141,7 +118,7 @@ export class Board {
     this.drawGate(session);
     this.drawOver(session);
     this.drawFacts(session);
-    this.drawTeam(session);
+    this.team.draw(session);
     this.drawSections(session);
     this.drawNotes(session);
     if (before && before.status !== session.status && session.status === "paused") say("The run is paused.");
@@ -215,124 +192,14 @@ export class Board {
     else fill(this.over);
   }
 
-  // ---- figures
-
-  drawFacts(session) {
-    const { spent, limits } = session;
-    const fact = (name, label, text, share, limit) => ({ name, label, text, share, limit });
-    const of = (value, limit) => (limit ? value / limit : undefined);
-    const tokens = spent.tokens_in + spent.tokens_out;
-    const items = [
-      fact(
-        "time",
-        "Time at work",
-        duration(worked(this.run.entries, session)),
-        of(worked(this.run.entries, session), limits.seconds),
-        limits.seconds && duration(limits.seconds),
-      ),
-      fact("tokens", "Tokens", short(tokens), of(tokens, limits.tokens), limits.tokens && short(limits.tokens)),
-      fact("cost", "Cost", money(spent.cost), of(spent.cost, limits.cost), limits.cost && money(limits.cost)),
-      fact(
-        "searches",
-        "Searches",
-        whole(spent.searches),
-        of(spent.searches, limits.searches),
-        limits.searches && whole(limits.searches),
-      ),
-      fact("fetches", "Pages read", whole(spent.fetches)),
-      fact("calls", "Model calls", whole(spent.calls)),
-    ];
-    keyed(
-      this.facts,
-      items,
-      (item) => item.name,
-      (item) => h(".fact", {}, h("dt", {}, item.label), h("dd", {}, h("span.fact-value"), h("span.fact-limit"))),
-      (node, item) => {
-        put(node.querySelector(".fact-value"), item.text);
-        const at = node.querySelector(".fact-limit");
-        const words = item.limit ? `of ${item.limit}` : "";
-        if (at.dataset.is === `${words}${Math.round((item.share ?? 0) * 100)}`) return;
-        at.dataset.is = `${words}${Math.round((item.share ?? 0) * 100)}`;
-        fill(
-          at,
-          words,
-          item.limit &&
-            meter(item.share, `${item.label}: ${item.text} of ${item.limit}`, item.share > 0.85 ? "amber" : "accent"),
-        );
-      },
-    );
-  }
-
   tick() {
     if (!this.session || isOver(this.session.status)) return;
     this.drawFacts(this.session);
-    for (const task of this.session.running) this.showSince(task);
+    this.team.tick();
   }
 
-  // ---- agents
-
-  drawTeam(session) {
-    const now = performance.now() / 1000;
-    for (const task of session.running) this.since.set(task.id, now - task.since);
-    const roles = AT_WORK.map((role) => ({ role, tasks: session.running.filter((task) => task.role === role) }));
-    keyed(
-      this.team,
-      roles,
-      (r) => r.role,
-      ({ role }) =>
-        h(
-          `li.agent.r-${role}`,
-          {},
-          h(".agent-head", {}, icon(role), h("span.agent-name", {}, ROLES[role]), h("span.agent-state")),
-          h("ul.plain.tasks"),
-        ),
-      (node, { role, tasks }) => {
-        node.dataset.busy = tasks.length ? "yes" : "";
-        put(
-          node.querySelector(".agent-state"),
-          tasks.length ? (tasks.length > 1 ? `${tasks.length} at once` : "at work") : this.resting(role, session),
-        );
-        const list = node.querySelector(".tasks");
-        const shown = tasks.length > 4 ? tasks.slice(0, 3) : tasks;
-        const more = tasks.length > 4 ? [{ id: "more", more: tasks.length - 3 }] : [];
-        keyed(
-          list,
-          [...shown, ...more],
-          (t) => t.id,
-          (t) => this.task(t),
-          (item, t) => t.more && put(item, `and ${t.more} more`),
-        );
-        for (const task of shown) this.showSince(task);
-      },
-    );
-  }
-
-  resting(role, session) {
-    if (isOver(session.status)) return "done";
-    if (session.status === "paused") return "paused";
-    return session.waiting_for ? "waits for you" : session.position ? "waits for its place" : "idle";
-  }
-
-  task(task) {
-    if (task.more) return h("li.task.hint");
-    const title = this.titleOf(task.section);
-    return h(
-      "li.task",
-      { data: { task: task.id } },
-      h("span.task-kind", {}, KIND_WORDS[task.kind] ?? task.kind),
-      task.target && h("span.task-target", { dir: "auto", title: task.target }, task.target),
-      h("span.task-where", {}, title && h("bdi", {}, title), h("time")),
-    );
-  }
-
-  showSince(task) {
-    const at = this.team.querySelector(`[data-task="${CSS.escape(task.id)}"] time`);
-    if (at) put(at, duration(Math.floor(performance.now() / 1000 - this.since.get(task.id))));
-  }
-
-  titleOf(section) {
-    const words = { scout: "first look", summary: "summary" };
-    return words[section] ?? this.session.sections.find((s) => s.id === section)?.title ?? section;
+  drawFacts(session) {
+    drawFigures(this.facts, runFigures(session, worked(this.run.entries, session)));
   }
 
   // ---- sections

@@ -18,7 +18,7 @@ export function draftPreview(run) {
   async function load() {
     try {
       const draft = await getJson(runUrl(run.id, "/draft"));
-      const passages = new Passages(run.id, draft);
+      const passages = new Passages(run.id, draft, { draft: true });
       const prose = new Prose(draft, passages);
       fill(
         body,

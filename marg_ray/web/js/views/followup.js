@@ -93,8 +93,11 @@ export class FollowUp {
       if (event === "sentence") {
         sentences.push(JSON.parse(data));
         shown(sentences);
-      } else if (event === "end") break;
-      else if (event === "error" || event === "problem")
+      } else if (event === "end") {
+        const whole = JSON.parse(data);
+        if (whole.sentences) shown(whole.sentences);
+        return whole.sentences ?? sentences;
+      } else if (event === "error" || event === "problem")
         throw Object.assign(new Error(JSON.parse(data).detail), JSON.parse(data));
     }
     return sentences;

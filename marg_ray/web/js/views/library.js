@@ -1,17 +1,18 @@
 // Your documents: put some in, take some out, search them.
 
 import { getJson, send } from "../api.js";
-import { fill, h, icon, keyed, put, say } from "../dom.js";
+import { dotted, fill, h, icon, keyed, put, say } from "../dom.js";
 import { count, moment, size } from "../format.js";
 import { confirmed, empty, failure, loading, problemIn } from "../parts.js";
 
 const KNOWLEDGE = "/v1/knowledge";
+const AGAIN_MS = 3000; // while documents are being indexed
 const TYPES = ".pdf,.docx,.pptx,.xlsx,.csv,.md,.txt,.html,.htm,.epub";
 
 export async function libraryView() {
   const view = new Library();
   view.load();
-  return { title: "Library", node: view.node };
+  return { title: "Library", node: view.node, dispose: () => clearTimeout(view.timer) };
 }
 
 class Library {
@@ -50,7 +51,7 @@ class Library {
     this.node = h(
       ".page",
       {},
-      h(".page-head", {}, h("h1", {}, "Library"), this.told),
+      h(".page-head", {}, h("h1", { tabIndex: -1 }, "Library"), this.told),
       this.drop,
       this.under,
       this.failed,
@@ -101,8 +102,10 @@ class Library {
   async load() {
     try {
       const answer = await getJson(KNOWLEDGE);
-      this.documents = answer.documents ?? [];
+      this.documents = answer.documents;
       this.draw();
+      clearTimeout(this.timer);
+      if (this.documents.some((d) => d.state === "waiting")) this.timer = setTimeout(() => this.load(), AGAIN_MS);
     } catch (error) {
       fill(this.box, failure(error, { retry: () => this.load(), lead: "The library cannot be listed" }));
     }
@@ -114,7 +117,7 @@ class Library {
     keyed(
       this.list,
       this.documents,
-      (d) => d.id,
+      (d) => `${d.id} ${d.state}`,
       (d) => this.row(d),
     );
     fill(
@@ -124,14 +127,16 @@ class Library {
   }
 
   row(doc) {
-    const name = doc.name ?? doc.title ?? doc.id;
+    const { name } = doc;
     const facts = [
-      doc.title && doc.title !== name && h("bdi", {}, doc.title),
-      doc.passages !== undefined && count(doc.passages, "passage"),
-      doc.bytes !== undefined && size(doc.bytes),
-      doc.added_at && moment(doc.added_at),
-      doc.note ?? doc.problem,
-    ].filter(Boolean);
+      doc.title !== name && doc.title,
+      doc.pages > 0 && count(doc.pages, "page"),
+      size(doc.size),
+      `added ${moment(doc.added_at)}`,
+      doc.same_as && "the same as another one",
+      doc.tainted && "instruction-like text is cut out of it",
+    ];
+    const state = { waiting: "being indexed…", failed: `cannot be read: ${doc.why}` }[doc.state];
     return h(
       "li.document",
       {},
@@ -140,11 +145,8 @@ class Library {
         ".document-text",
         {},
         h("span.document-name", { dir: "auto" }, name),
-        h(
-          "small",
-          {},
-          facts.flatMap((fact, n) => (n ? [" · ", fact] : [fact])),
-        ),
+        h("small", {}, dotted(facts)),
+        state && h(`small.doc-state.t-${doc.state === "failed" ? "red" : "accent"}`, {}, state),
       ),
       h(
         "button.quiet.round",
@@ -210,34 +212,37 @@ class Library {
     fill(this.found, loading(2, "Searching"));
     try {
       const answer = await getJson(`${KNOWLEDGE}/search?q=${encodeURIComponent(words)}`);
-      const passages = answer.passages ?? answer.results ?? [];
-      fill(
-        this.found,
-        h(
-          "section.found",
-          {},
-          h("h2", {}, passages.length ? count(passages.length, "passage") : "Nothing found"),
-          passages.length
-            ? h("ol.plain", {}, passages.map(passage))
-            : h("p.hint", {}, "No document says anything near to this."),
-        ),
-      );
+      fill(this.found, results(answer));
     } catch (error) {
       problemIn(fill(this.found, h("div")).firstChild, error);
     }
   }
 }
 
-function passage(hit) {
-  const where = [hit.title ?? hit.name, hit.heading, hit.page && `page ${hit.page}`].filter(Boolean);
+function results({ results: found, zone, missing_terms: missing, waiting }) {
+  const told = [
+    !found.length && "No document says anything near to this.",
+    found.length > 0 && zone !== "answer" && "They do not answer it directly; this is the nearest.",
+    missing.length > 0 && `In no document: ${missing.join(", ")}.`,
+    waiting > 0 && `${count(waiting, "document")} not indexed yet.`,
+  ];
   return h(
-    "li.quote",
-    {},
-    h("blockquote", { dir: "auto" }, hit.text ?? hit.quote ?? hit.snippet ?? ""),
+    "section.found",
+    { "aria-label": "Found" },
+    h("h2", {}, found.length ? `Found in ${count(found.length, "document")}` : "Nothing found"),
+    h("p.hint", {}, told.filter(Boolean).join(" ")),
     h(
-      "p.where",
+      "ol.plain",
       {},
-      where.flatMap((part, n) => (n ? [" · ", h("bdi", {}, part)] : [h("bdi", {}, part)])),
+      found.map((doc) => h("li", {}, h("h3", { dir: "auto" }, doc.title || doc.name), doc.passages.map(passage))),
     ),
   );
 }
+
+const passage = ({ text, heading, page }) =>
+  h(
+    "figure.quote",
+    {},
+    h("blockquote", { dir: "auto" }, text),
+    h("figcaption", {}, dotted([heading, page && `page ${page}`])),
+  );

@@ -6,9 +6,12 @@ import { day, KINDS, verdictOf } from "../format.js";
 import { linked, oneLine } from "../inline.js";
 import { dialog, loading, problemIn, verdictBadge } from "../parts.js";
 
+const AROUND = 400; // letters before and after a passage
+
 export class Passages {
-  constructor(session, report) {
-    this.session = session;
+  /** `draft`: the report is not finished. */
+  constructor(session, report, { draft = false } = {}) {
+    Object.assign(this, { session, draft });
     this.sources = new Map(report.sources.map((s) => [s.id, s]));
     this.evidence = new Map(report.evidence.map((e) => [e.id, e]));
     this.numbers = new Map(report.references.map((r) => [r.source, r.number]));
@@ -122,8 +125,8 @@ export class Passages {
       (found) => {
         fill(before, found.before);
         fill(after, found.after);
-        if (found.before.length >= 400) before.prepend("…");
-        if (found.after.length >= 400) after.append("…");
+        if (found.before.length >= AROUND) before.prepend("…");
+        if (found.after.length >= AROUND) after.append("…");
       },
       (error) => problemIn(failed, error),
     );
@@ -132,11 +135,25 @@ export class Passages {
 
   context(id) {
     if (!this.contexts.has(id)) {
-      const asked = getJson(runUrl(this.session, `/evidence/${encodeURIComponent(id)}`));
+      const asked = this.draft ? this.around(id) : getJson(runUrl(this.session, `/evidence/${encodeURIComponent(id)}`));
       asked.catch(() => this.contexts.delete(id));
       this.contexts.set(id, asked);
     }
     return this.contexts.get(id);
+  }
+
+  /** The same for a draft, of which the server keeps no evidence yet. */
+  async around(id) {
+    const { source, start, end } = this.evidence.get(id);
+    const letters = Array.from(await this.text(source)); // offsets count characters, not UTF-16 units
+    return {
+      before: letters.slice(Math.max(0, start - AROUND), start).join(""),
+      after: letters.slice(end, end + AROUND).join(""),
+    };
+  }
+
+  text(source) {
+    return getText(runUrl(this.session, `/sources/${encodeURIComponent(source)}`));
   }
 
   foot(source) {
@@ -153,9 +170,9 @@ export class Passages {
   whole(evidence, source) {
     const box = h(".whole", { tabIndex: 0, role: "group", "aria-label": "Text of the source" }, loading(6));
     dialog(oneLine(source.title) || "Source", box, { wide: true });
-    getText(runUrl(this.session, `/sources/${encodeURIComponent(source.id)}`)).then(
+    this.text(source.id).then(
       (text) => {
-        const letters = Array.from(text); // offsets count characters, not UTF-16 units
+        const letters = Array.from(text);
         const mark = h("mark", { tabIndex: -1 }, letters.slice(evidence.start, evidence.end).join(""));
         fill(
           box,

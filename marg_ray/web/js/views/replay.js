@@ -6,6 +6,7 @@ import { duration, isOver, money, ROLES, short, whole } from "../format.js";
 import { runPath } from "../nav.js";
 import { check, empty, failure, loading } from "../parts.js";
 import { follow } from "../stream.js";
+import { drawFigures, figure } from "./figures.js";
 import { Timeline } from "./timeline.js";
 
 const SPEEDS = [1, 4, 16];
@@ -270,20 +271,31 @@ class Player {
     const last = entries.at(-1);
     put(this.now, last ? last.text : "");
     const sum = (of) => entries.reduce((total, entry) => total + (of(entry) ?? 0), 0);
-    const facts = [
-      ["Events", whole(entries.length)],
-      ["Tokens", short(sum((e) => e.tokens))],
-      ["Cost", money(sum((e) => e.cost))],
-      ["Searches", whole(entries.filter((e) => e.kind === "search_done").length)],
-      ["Sources read", whole(entries.filter((e) => e.kind === "source_read").length)],
-    ];
-    keyed(
-      this.facts,
-      facts,
-      ([label]) => label,
-      ([label]) => h(".fact", {}, h("dt", {}, label), h("dd", {}, h("span.fact-value"))),
-      (node, [, text]) => put(node.querySelector(".fact-value"), text),
-    );
+    drawFigures(this.facts, [
+      figure("events", "Events", entries.length, null, whole),
+      figure(
+        "tokens",
+        "Tokens",
+        sum((e) => e.tokens),
+        null,
+        short,
+      ),
+      figure(
+        "cost",
+        "Cost",
+        sum((e) => e.cost),
+        null,
+        money,
+      ),
+      figure("searches", "Searches", entries.filter((e) => e.kind === "search_done").length, null, whole),
+      figure(
+        "sources",
+        "Sources read",
+        entries.filter((e) => e.kind === "source_read" && e.status !== "unavailable").length,
+        null,
+        whole,
+      ),
+    ]);
     const planned = entries.some((e) => e.kind === "plan_ready");
     const count = (id, kind) => entries.filter((e) => e.section === id && e.kind === kind).length;
     keyed(
