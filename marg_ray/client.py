@@ -60,9 +60,13 @@ def make_request(
     depth: Depth | str = Depth.STANDARD,
     web: bool | None = None,
     offline: bool = False,
+    mcp: bool = True,
+    others: bool = False,
     **fields: Any,
 ) -> Request:
     """A checked request. The web is searched by default only where no documents are given.
+
+    `mcp`: ask the MCP servers of the settings too; `others` says that there are some.
 
     Raises:
         UsageError: the question says nothing, a folder is missing, or nothing is left to search.
@@ -73,8 +77,9 @@ def make_request(
     folders = tuple(Path(d).expanduser().resolve() for d in docs)
     check_folders(folders)
     wanted = not folders and not fields.get("provided") if web is None else web
-    sources = SourceChoice(folders=tuple(map(str, folders)), web=wanted and not offline, offline=offline)
-    if not folders and not sources.web and not fields.get("provided"):
+    sources = SourceChoice(folders=tuple(map(str, folders)), web=wanted and not offline, offline=offline, mcp=mcp)
+    asks_others = others and mcp and not offline
+    if not folders and not sources.web and not fields.get("provided") and not asks_others:
         raise UsageError("there is nothing to search: no documents, and no web", "give --docs FOLDER, or allow the web")
     try:
         return Request(question=clean_question(question), depth=Depth(depth), sources=sources, **fields)
@@ -145,6 +150,7 @@ class Marg:
         depth: Depth | str = Depth.STANDARD,
         web: bool | None = None,
         offline: bool | None = None,
+        mcp: bool = True,
         request_class: RequestClass | str | None = None,
         focus_areas: Sequence[str] = (),
         outline: Sequence[OutlineEntry | str] = (),
@@ -174,6 +180,8 @@ class Marg:
             depth=depth,
             web=web,
             offline=self.offline if offline is None else offline,
+            mcp=mcp,
+            others=bool(self.settings.mcp.servers),
             request_class=request_class,
             focus_areas=tuple(focus_areas),
             outline=tuple(OutlineEntry(title=o) if isinstance(o, str) else o for o in outline),

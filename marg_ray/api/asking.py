@@ -78,11 +78,12 @@ async def _sources(service: Service, who: Caller, body: ResearchIn) -> SourceCho
         folders += await _library(service, who, otherwise=bool(folders or body.text))
     elsewhere = bool(folders or body.text)
     web = (not elsewhere if wanted.web is None else wanted.web) and not service.offline
-    if not web and not elsewhere:
+    others = bool(service.settings.mcp.servers) and wanted.mcp and not service.offline
+    if not web and not elsewhere and not others:
         raise UsageError(
             "there is nothing to search: no documents, and no web", "upload documents, hand in a text, or allow the web"
         )
-    return SourceChoice(folders=tuple(folders), web=web, offline=service.offline)
+    return SourceChoice(folders=tuple(folders), web=web, offline=service.offline, mcp=wanted.mcp)
 
 
 async def _named(who: Caller, folders: Sequence[str]) -> list[str]:

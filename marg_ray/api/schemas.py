@@ -104,6 +104,7 @@ class SourcesIn(Body):
     web: Annotated[bool | None, Field(description="without a word: where nothing else is to be searched")] = None
     library: Annotated[bool, Field(description="the documents that you have uploaded")] = False
     shared: Annotated[bool, Field(description="the folders that the server shares with everybody")] = True
+    mcp: Annotated[bool, Field(description="the MCP servers that this server is set up with")] = True
     folders: Annotated[
         tuple[Line, ...],
         Field(max_length=50, description="folders on the server's machine; only without a key, from that machine"),

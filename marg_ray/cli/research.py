@@ -27,6 +27,7 @@ def research(
     web: Annotated[
         bool | None, typer.Option("--web/--no-web", help="Search the web too (default: only without --docs).")
     ] = None,
+    mcp: Annotated[bool, typer.Option("--mcp/--no-mcp", help="Ask the MCP servers of the settings too.")] = True,
     offline: Annotated[bool, typer.Option("--offline", help="Let nothing leave this machine.")] = False,
     model: opt.Model = "",
     request_class: Annotated[str, typer.Option("--class", help=f"Fix the kind of request: {', '.join(CLASSES)}.")] = "",
@@ -96,6 +97,7 @@ def research(
         "provided": _provided(text or [], settings),
         **_gates(review, approve_plan, gate, on_timeout, gate_timeout),
     }
+    fields |= {"mcp": mcp, "others": bool(settings.mcp.servers)}
     request: Request = make_request(_asked(question), docs=docs or (), depth=depth, web=web, offline=offline, **fields)
     if settings.tape.replay:
         from marg_ray.memory.recorded import timeless
