@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from enum import StrEnum
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from marg_ray.api.refusals import Forbidden
+from marg_ray.api.refusals import Forbidden, Unauthorized
+from marg_ray.kinds import Scope as Scope
 from marg_ray.records import Record
-
-
-class Scope(StrEnum):
-    READ = "read"  # sessions, reports, library lists
-    RESEARCH = "research"  # start, decide, steer, cancel, ask
-    LIBRARY = "library"  # add and remove documents
-    ADMIN = "admin"  # figures over all owners
+from marg_ray.store.protocol import ApiKey
 
 
 class Caller(Record):
@@ -26,14 +20,20 @@ class Caller(Record):
     key_id: str = ""  # empty: no key was needed (loopback)
     scopes: frozenset[Scope] = frozenset(Scope)
 
+    @classmethod
+    def with_key(cls, key: ApiKey) -> Caller:
+        return cls(owner=key.owner, key_id=key.id, scopes=frozenset(s for s in Scope if s in key.scopes))
+
 
 async def caller(request: Request) -> Caller:
-    """The caller of a request, as the middleware found it.
+    """The caller of a request, as the guards found it.
 
     Raises:
-        Unauthorized: no key, or one that is not known.
+        Unauthorized: none is known.
     """
-    found: Caller = request.state.caller
+    found = getattr(request.state, "caller", None)
+    if not isinstance(found, Caller):
+        raise Unauthorized
     return found
 
 

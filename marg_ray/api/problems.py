@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from marg_ray.errors import MargError
+from marg_ray.masking import masked
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,13 @@ def problem(
     status: int, code: str, detail: str, hint: str = "", *, retryable: bool = False, **more: Any
 ) -> JSONResponse:
     body = Problem(
-        type=f"{TYPE}{code}", title=code, status=status, detail=detail, hint=hint, code=code, retryable=retryable
+        type=f"{TYPE}{code}",
+        title=code,
+        status=status,
+        detail=masked(detail),
+        hint=masked(hint),
+        code=code,
+        retryable=retryable,
     )
     headers = more.pop("headers", None)
     return JSONResponse({**body.model_dump(), **more}, status, headers, MEDIA_TYPE)
@@ -73,7 +80,9 @@ def install(app: FastAPI) -> None:
         assert isinstance(exc, RequestValidationError)
         first = exc.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        fields = [{"field": ".".join(map(str, e["loc"])), "problem": e["msg"]} for e in exc.errors()[:20]]
+        fields = [
+            {"field": masked(".".join(map(str, e["loc"]))), "problem": masked(e["msg"])} for e in exc.errors()[:20]
+        ]
         return problem(422, "UsageError", f"{where}: {first['msg']}", "see /docs for the fields", errors=fields)
 
     async def refused(_: Request, exc: Exception) -> JSONResponse:

@@ -9,12 +9,17 @@ import typer
 from marg_ray.cli.batch import EPILOG as BATCH_EPILOG
 from marg_ray.cli.batch import WithAddress, batch
 from marg_ray.cli.cache import cache
+from marg_ray.cli.chat import chat
 from marg_ray.cli.decide import decide
 from marg_ray.cli.doctor import doctor
+from marg_ray.cli.export_command import export
 from marg_ray.cli.grouped import Grouped
+from marg_ray.cli.keys import app as keys
+from marg_ray.cli.mcp import mcp
 from marg_ray.cli.research import research
 from marg_ray.cli.resume import resume
 from marg_ray.cli.runs import runs
+from marg_ray.cli.serve import serve
 from marg_ray.cli.show import show
 from marg_ray.cli.steer import steer
 from marg_ray.cli.stop import cancel, pause
@@ -35,9 +40,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (research, show, runs, decide, steer, pause, resume, cancel, cache, doctor):
+for command in (research, chat, serve, mcp, show, export, runs, decide, steer, pause, resume, cancel, cache, doctor):
     app.command(cls=Grouped, epilog=EPILOG if command in (research, resume) else None)(command)
 app.command(cls=WithAddress, epilog=BATCH_EPILOG)(batch)
+app.add_typer(keys)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,16 @@ import sqlalchemy as sa
 from marg_ray.errors import UsageError
 from marg_ray.folding import replay
 from marg_ray.records import Limits, Usage
+from marg_ray.store import migrations
 from marg_ray.store.database import Database, connect
 from marg_ray.store.protocol import Store
 from marg_ray.store.schema import HEAD, METADATA, VERSION, usage_columns
 from marg_ray.store.sql import SqlStore, sqlite_url
 from marg_ray.store.upgrade import migrate, version
+from tests.contract.test_store_api_keys import key
 
 V1 = Path(__file__).parents[1] / "data" / "store_v1.sql"
+LATER = sorted({path.name[1:5] for path in Path(migrations.__file__).parent.glob("versions/r*.py")} - {"0001", HEAD})
 
 
 def old_file(folder: Path) -> Path:
@@ -80,6 +84,23 @@ async def test_a_file_of_the_first_version_is_upgraded(tmp_path: Path) -> None:
     await look_at_old_sessions(store)
     assert await store.take_over("S", holder="now") == 2
     await store.close()
+    assert await _differences(url) == []
+
+
+@pytest.mark.parametrize("revision", LATER)
+async def test_a_database_of_a_later_version_is_upgraded_and_keeps_what_it_holds(url: str, revision: str) -> None:
+    await old_database(url)
+    database = connect(url)
+    await database.write(partial(migrate, revision=revision))
+    assert await database.read(version) == revision
+    store = await SqlStore.open(url)
+    await look_at_old_sessions(store)
+    await store.put_api_key(key("a"))
+    assert await store.api_keys() == [key("a")]
+    assert await store.tally("ann", 1, 0) == {1: 1}
+    await store.close()
+    assert await database.read(version) == HEAD
+    await database.close()
     assert await _differences(url) == []
 
 
