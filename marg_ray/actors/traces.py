@@ -1,4 +1,4 @@
-"""Takes the traces of sessions that ended to a collector, beside everything else: no run waits for it or fails by it."""
+"""Takes the traces of sessions that ended to a collector, beside everything else: no run waits for it."""
 
 from __future__ import annotations
 

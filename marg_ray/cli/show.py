@@ -90,10 +90,11 @@ def _print_trace(
     session_id: str, entries: list[LogEntry], calls: list[CallRow], *, with_calls: bool, as_json: bool
 ) -> None:
     from marg_ray.actors.trace import trace_of
+    from marg_ray.cli.stored import Unfinished
     from marg_ray.cli.trace import print_trace
 
     if not entries:
-        raise _Unfinished(session_id, "nothing has happened in it")
+        raise Unfinished(session_id, "nothing has happened in it")
     found = trace_of(session_id, entries, calls)
     if as_json:
         typer.echo(found.model_dump_json())

@@ -75,8 +75,8 @@ class Waterfall:
     def _bar(self, span: Span, width: int, marks: tuple[str, str, str], style: str) -> Text:
         """Dots from when it was due, blocks while it ran; at least one."""
         whole = max(self._trace.root.seconds, 1e-9)
-        begin = min(width - 1, int(self._at(span.start) / whole * width))
-        due = min(begin, max(0, int((self._at(span.start) - span.waited) / whole * width)))
+        begin = min(width - 1, round(self._at(span.start) / whole * width))
+        due = min(begin, max(0, round((self._at(span.start) - span.waited) / whole * width)))
         end = max(begin + 1, min(width, round(self._at(span.end) / whole * width)))
         text = Text(" " * due, no_wrap=True)
         text.append(marks[1] * (begin - due), style="dim")
@@ -102,13 +102,17 @@ class Waterfall:
         chain = [s for s in self._trace.spans if s.kind == "task" and s.critical]
         waits = sum(span.waited for span in chain)
         total = sum(span.seconds for span in chain)
-        lines = [f"critical path: {count(len(chain), 'task')}, {_seconds(total)} s of work, {_seconds(waits)} s of waiting"]
+        lines = [
+            f"critical path: {count(len(chain), 'task')}, {_seconds(total)} s of work, {_seconds(waits)} s of waiting"
+        ]
         by_kind: dict[str, float] = defaultdict(float)
         for span in chain:
             by_kind[str(span.attributes.get("marg.task.kind", ""))] += span.seconds
         spent = sorted(by_kind.items(), key=lambda item: -item[1])
         lines.append("  " + ", ".join(f"{kind} {_seconds(seconds)} s" for kind, seconds in spent))
-        lines += [f"  {_seconds(self._at(s.start)):>7}  {_seconds(s.seconds):>6} s  {fit(label_of(s), 60)}" for s in chain]
+        lines += [
+            f"  {_seconds(self._at(s.start)):>7}  {_seconds(s.seconds):>6} s  {fit(label_of(s), 60)}" for s in chain
+        ]
         return lines
 
 

@@ -29,9 +29,9 @@ from marg_ray.telemetry.figures import FIGURES
 ONLY = "only"  # the tier of a model that is alone
 
 __all__ = [
+    "ONLY",
     "FallbackModel",
     "MeteredModel",
-    "ONLY",
     "aclose",
     "asked",
     "dump",

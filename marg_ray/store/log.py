@@ -222,7 +222,7 @@ def sessions(
 
 def counts(db: sa.Connection) -> dict[str, int]:
     rows = db.execute(sa.select(SESSIONS.c.status, sa.func.count()).group_by(SESSIONS.c.status))
-    return {status: count for status, count in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def snapshots(db: sa.Connection, session_id: str) -> list[SnapshotRow]:

@@ -43,7 +43,9 @@ from marg_ray.telemetry import lines
 from marg_ray.telemetry.figures import FIGURES
 
 DUE_SHOWN = 20
-TELLING = frozenset({"ModelUnavailable", "SearchUnavailable", "StoreUnavailable", "RuntimeUnavailable", "BudgetExceeded"})
+TELLING = frozenset(
+    {"ModelUnavailable", "SearchUnavailable", "StoreUnavailable", "RuntimeUnavailable", "BudgetExceeded"}
+)
 """Errors whose words are ours alone: they name endpoints, engines and limits, never what was asked or read."""
 _NOTHING = Usage()
 
@@ -54,7 +56,9 @@ def handed_out(task: Task, iteration: int) -> None:
     """A task goes to its agent for the first time in this life of its session."""
     if lines.on():
         about = task.target if lines.on(lines.DEBUG) else ""
-        lines.say("ENTER", **_where(task.session_id, task.id, task.role, task.section), iteration=iteration, about=about)
+        lines.say(
+            "ENTER", **_where(task.session_id, task.id, task.role, task.section), iteration=iteration, about=about
+        )
 
 
 def handed_out_again(task: Task, reason: str, times: int) -> None:
@@ -156,7 +160,10 @@ def _said(message: Message) -> dict[str, Any]:
         case SessionStarted():
             return {"priority": message.request.priority.value, "depth": message.request.depth.value}
         case PlanReady():
-            return {"sections": len(message.plan.sections), "queries": sum(len(s.queries) for s in message.plan.sections)}
+            return {
+                "sections": len(message.plan.sections),
+                "queries": sum(len(s.queries) for s in message.plan.sections),
+            }
         case SearchDone():
             return {"found": len(message.hits), "zone": message.answerability.zone.value} | _about(query=message.query)
         case SourceRead():
@@ -245,7 +252,9 @@ class tool:
             lines.say("TOOL_RESULT", **fields, **spent)
         elif isinstance(exc, Exception):
             name = type(exc).__name__
-            lines.say("ERROR", **fields, error=name, detail=str(exc) if name in TELLING or lines.on(lines.DEBUG) else "")
+            lines.say(
+                "ERROR", **fields, error=name, detail=str(exc) if name in TELLING or lines.on(lines.DEBUG) else ""
+            )
         else:
             lines.say("TOOL_RESULT", **fields, outcome="cancelled")
 
@@ -266,7 +275,7 @@ def model_tried(tier: str, model: str, usage: Usage, *, useless: bool = False, r
 
 @contextmanager
 def fetching() -> Iterator[None]:
-    """One page, from its address to its frozen text: it `came`, `failed`, or is `blocked` (not an address for pages)."""
+    """One page, from its address to its frozen text: it `came`, `failed`, or was `blocked` for its address."""
     began = time.perf_counter()
     outcome = "left"
     try:

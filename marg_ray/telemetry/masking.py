@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
+from marg_ray.masking import masked
+
 MASK = "***"
 MOST = 20_000  # letters of a text; what is beyond is cut
 LEAST = 6  # letters of a known secret; a shorter one would hide ordinary words
@@ -43,6 +45,7 @@ class Mask:
         for secret in self._known:
             if secret in text:
                 text = text.replace(secret, MASK)
+        text = masked(text)
         for pattern, instead in _LOOKS:
             text = pattern.sub(instead, text)
         return text

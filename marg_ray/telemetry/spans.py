@@ -10,6 +10,8 @@ import hashlib
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
 from marg_ray.records import Record
 
 Value: TypeAlias = str | int | float | bool | tuple[str, ...]
@@ -38,7 +40,7 @@ class SpanEvent(Record):
 
     name: str
     at: datetime
-    attributes: dict[str, Value] = {}
+    attributes: dict[str, Value] = Field(default_factory=dict)
 
 
 class Span(Record):
@@ -52,7 +54,7 @@ class Span(Record):
     end: datetime
     status: Literal["ok", "error", "unset"] = "ok"
     error: str = ""  # class of the error
-    attributes: dict[str, Value] = {}
+    attributes: dict[str, Value] = Field(default_factory=dict)
     events: tuple[SpanEvent, ...] = ()
     about: str = ""  # the query or the address
     said: str = ""  # what came of it, in words

@@ -51,7 +51,9 @@ async def test_metrics_are_prometheus_text_of_all_processes(client: httpx.AsyncC
     found = await scraped(client)
     names = {name.removesuffix("_total") for name in METRICS}
     assert set(found) <= names
-    assert {(s.labels["actor"], s.labels["status"]): s.value for s in found["marg_sessions"]} == {("store", "passed"): 1}
+    assert {(s.labels["actor"], s.labels["status"]): s.value for s in found["marg_sessions"]} == {
+        ("store", "passed"): 1
+    }
     actors = {s.labels["actor"] for s in found["marg_tasks"]}
     assert "coordinator:0" in actors
     assert [s.value for s in found["marg_actor_up"]] == [1]

@@ -52,7 +52,9 @@ def test_bars_lie_where_the_time_was() -> None:
     )
     rows = {line.split()[-5 if "·" in line else -3]: line for line in drawn(trace) if "█" in line}
     assert len(rows) == 3
-    plan, read, search = (next(line for line in rows.values() if f" {kind} " in line) for kind in ("plan", "read", "search"))
+    plan, read, search = (
+        next(line for line in rows.values() if f" {kind} " in line) for kind in ("plan", "read", "search")
+    )
     whole = plan.count("█") * 2
     assert abs(read.count("█") - whole * 0.4) <= 1
     assert abs(read.count("·") - whole * 0.1) <= 1

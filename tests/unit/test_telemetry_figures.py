@@ -70,7 +70,9 @@ async def test_calls_tokens_and_pages_are_those_of_the_ledger(tmp_path: Path) ->
     assert sum(v for (n, k), v in found.items() if n == "marg_searches_total" and k[1] == "answered") == searches
     assert found["marg_fetches_total", ("came",)] == len(TIDES) == found["marg_fetch_seconds", ()]
     granted = Counter(row.call.kind for row in rows)
-    assert {k[0]: found["marg_ledger_calls_total", (k[0], "granted")] for (n, k) in found if n == "marg_ledger_calls_total"} == granted
+    assert {
+        k[0]: found["marg_ledger_calls_total", (k[0], "granted")] for (n, k) in found if n == "marg_ledger_calls_total"
+    } == granted
 
 
 async def test_what_was_raised_to_the_strong_tier_is_counted(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from marg_ray.actors.calls import _named
 from marg_ray.actors.trace import trace_of
-from marg_ray.errors import BudgetExceeded, ModelUnavailable, SearchUnavailable
+from marg_ray.errors import BudgetExceeded, ParseError, SearchUnavailable
 from marg_ray.messages import PlanDecided, SessionPaused, SessionResumed
 from marg_ray.models.tasks import DraftSection, ExtractClaims
 from marg_ray.models.testing import CannedModel
@@ -83,7 +84,10 @@ async def test_tokens_and_cost_add_up_to_what_the_ledger_has(tmp_path: Path) -> 
 async def test_a_span_names_what_made_it_due_and_how_long_it_waited(tmp_path: Path) -> None:
     trace = await trace_of_a_run(World(tmp_path))
     by_id = {span.id: span for span in trace.spans}
-    kinds = {(t.attributes["marg.task.kind"], by_id[t.after].attributes.get("marg.task.kind", "")) for t in of_kind(trace, "task")}
+    kinds = {
+        (t.attributes["marg.task.kind"], by_id[t.after].attributes.get("marg.task.kind", ""))
+        for t in of_kind(trace, "task")
+    }
     assert {("search", ""), ("plan", "search"), ("search", "plan"), ("read", "search"), ("ground", "draft")} <= kinds
     for task in of_kind(trace, "task"):
         cause = by_id[task.after]
@@ -95,7 +99,7 @@ async def test_the_critical_path_explains_the_whole_time(tmp_path: Path) -> None
     trace = await trace_of_a_run(World(tmp_path))
     chain = [s for s in of_kind(trace, "task") if s.critical]
     assert [s.attributes["marg.task.kind"] for s in (chain[0], chain[1], chain[-1])] == ["search", "plan", "format"]
-    for earlier, later in zip(chain, chain[1:], strict=False):
+    for earlier, later in pairwise(chain):
         assert later.after == earlier.id
     explained = sum(span.seconds + span.waited for span in chain)
     assert explained == pytest.approx(trace.root.seconds, abs=0.05)
@@ -121,7 +125,9 @@ def test_the_names_are_those_of_the_conventions() -> None:
     from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as gen_ai
     from opentelemetry.semconv.attributes import error_attributes, server_attributes
 
-    ours = {name: value for name, value in vars(names).items() if isinstance(value, str) and value.startswith("gen_ai.")}
+    ours = {
+        name: value for name, value in vars(names).items() if isinstance(value, str) and value.startswith("gen_ai.")
+    }
     assert len(ours) >= 11
     theirs = {value for name, value in vars(gen_ai).items() if name.startswith("GEN_AI_")}
     assert set(ours.values()) <= theirs
@@ -174,21 +180,25 @@ async def test_tries_of_two_tiers_are_spans_one_after_the_other(tmp_path: Path) 
     raised = [s for s in of_kind(trace, "model") if s.attributes.get("marg.raised")]
     assert raised
     for strong in raised:
-        fast = next(s for s in of_kind(trace, "model") if s.parent == strong.parent and s.attributes["marg.tier"] == "fast")
+        fast = next(
+            s for s in of_kind(trace, "model") if s.parent == strong.parent and s.attributes["marg.tier"] == "fast"
+        )
         assert (fast.status, fast.error, strong.status) == ("error", "useless", "ok")
         assert fast.end <= strong.start
 
 
 async def test_failed_tasks_and_calls_are_errors_of_their_class(tmp_path: Path) -> None:
     def fails(*_: object) -> None:
-        error = ModelUnavailable("http://model.test", "refused")
+        error = ParseError("draft_section", "no Markdown", 4)
         error.spent = Usage(calls=1, tokens_in=70)
         raise error
 
-    trace = await trace_of_a_run(World(tmp_path, model=CannedModel({DraftSection: fails}), broken=frozenset({"analyse"})))
+    trace = await trace_of_a_run(
+        World(tmp_path, model=CannedModel({DraftSection: fails}), broken=frozenset({"analyse"}))
+    )
     failed = [s for s in of_kind(trace, "task") if s.status == "error"]
     assert {(s.attributes["marg.task.kind"], s.attributes[names.ERROR]) for s in failed} >= {
-        ("draft", "ModelUnavailable"),
+        ("draft", "ParseError"),
         ("analyse", "ZeroDivisionError"),
     }
     calls = [s for s in of_kind(trace, "model") if s.status == "error"]
@@ -216,7 +226,12 @@ async def test_waiting_for_the_owner_and_pauses_are_spans_of_their_own(tmp_path:
     waits = [(s.attributes["marg.wait"], s.start, s.end) for s in of_kind(trace, "wait")]
     assert ("paused", at[SessionPaused], at[SessionResumed]) in waits
     assert waits[-1] == ("decision on the plan", at[SessionResumed], at[PlanDecided])
-    assert [e.name for e in trace.root.events] == ["session_started", "session_paused", "session_resumed", "plan_decided"]
+    assert [e.name for e in trace.root.events] == [
+        "session_started",
+        "session_paused",
+        "session_resumed",
+        "plan_decided",
+    ]
     chain = [s for s in of_kind(trace, "task") if s.critical]
     assert [s.attributes["marg.task.kind"] for s in chain[:2]] == ["search", "plan"]  # it goes on before the decision
 

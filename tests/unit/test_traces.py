@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -48,10 +48,17 @@ async def world_with(
         await traces.close()
 
 
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not await condition():
-            await asyncio.sleep(0.005)
+def marked(store: MemoryStore) -> asyncio.Event:
+    """Set when the store is told that the collector has a trace."""
+    told, put = asyncio.Event(), store.cache_put
+
+    async def cache_put(space: str, key: str, value: str, ttl_s: float) -> None:
+        await put(space, key, value, ttl_s)
+        if space == SPACE:
+            told.set()
+
+    store.cache_put = cache_put  # type: ignore[method-assign]
+    return told
 
 
 async def test_a_finished_session_arrives_at_a_collector_as_one_trace(tmp_path: Path) -> None:
@@ -153,14 +160,11 @@ async def test_what_a_dead_process_did_not_send_the_next_one_does_once(tmp_path:
         sent.append(trace)
         return True
 
-    async def marked() -> bool:
-        return await world.store.cache_get(SPACE, "S") is not None
-
-    for _ in range(2):  # a second start finds nothing to send
-        async with world_with(tmp_path / "next", send, looks=True, store=world.store) as (_, traces):
-            traces.start()
-            await until(marked)
-            await traces.flush(LIMIT_S)
+    told = marked(world.store)
+    async with world_with(tmp_path / "next", send, looks=True, store=world.store) as (_, traces):
+        traces.start()
+        await asyncio.wait_for(told.wait(), LIMIT_S)
+        await traces._catch_up()  # a second look finds nothing to send
     assert [trace.session for trace in sent] == ["S"]
     assert sent[0] == trace_of("S", await world.store.read("S"), await world.store.calls("S"))
 
@@ -178,12 +182,9 @@ async def test_while_the_collector_is_away_it_is_tried_again_later(
         return arrived
 
     async with world_with(tmp_path, send, looks=True) as (world, _):
-
-        async def marked() -> bool:
-            return await world.store.cache_get(SPACE, "S") is not None
-
+        told = marked(world.store)
         await world.ask()
-        await until(marked)
+        await asyncio.wait_for(told.wait(), LIMIT_S)
     assert sent == ["S"] * 3
 
 
@@ -197,5 +198,3 @@ async def test_while_the_collector_is_away_it_is_tried_again_later(
 )
 def test_an_endpoint_without_a_path_means_the_usual_one(endpoint: str, address: str) -> None:
     assert address_of(endpoint) == address
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING
 
 import ray
@@ -157,11 +157,11 @@ class AssistantActor(_Actor):
 
     async def stream(
         self, owner: str, session_id: str, question: str, history: list[Turn]
-    ) -> AsyncIterator[Cited | Answer]:
+    ) -> AsyncGenerator[Cited | Answer, None]:
         async for part in self._assistant.stream(owner, session_id, question, history):
             yield part
 
-    async def converse(self, owner: str, said: Said) -> AsyncIterator[Looked | Cited | Answer]:
+    async def converse(self, owner: str, said: Said) -> AsyncGenerator[Looked | Cited | Answer, None]:
         async for part in self._assistant.converse(owner, said):
             yield part
 
