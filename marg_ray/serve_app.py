@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
 import urllib.error
 import urllib.request
@@ -23,7 +24,7 @@ from ray.serve.schema import LoggingConfig
 from marg_ray.actors.assembly import Places, model_name
 from marg_ray.actors.deploy import Control, namespace_of
 from marg_ray.actors.deploy.creation import see_to_actors, watched
-from marg_ray.actors.deploy.handles import RayEmbedder, ray_offload
+from marg_ray.actors.deploy.handles import RayAssistant, RayEmbedder, ray_offload
 from marg_ray.api.app import create_app
 from marg_ray.api.service import Service
 from marg_ray.errors import RuntimeUnavailable, UsageError
@@ -32,6 +33,8 @@ from marg_ray.records import Record
 from marg_ray.settings import ServiceSettings, Settings, load
 from marg_ray.sources.library.scan import check_folders
 from marg_ray.store.sql import SqlStore
+from marg_ray.telemetry.lines import configure
+from marg_ray.telemetry.masking import secrets_in
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -145,6 +148,8 @@ def address_of(service: ServiceSettings) -> str:
 
 async def application(setup: Setup) -> FastAPI:
     """The application over the actors of a runtime, in this process, which may be of another namespace."""
+    telemetry = setup.settings.telemetry
+    configure(telemetry, actor=f"service:{os.getpid()}", secrets=secrets_in(setup.settings))
     if setup.alone:
         await see_to_actors(setup.settings, setup.choice)
     service = await service_of(setup)
@@ -165,6 +170,7 @@ async def service_of(setup: Setup) -> Service:
         store=await SqlStore.open(places.store_url),
         places=places,
         embedder=RayEmbedder(namespace),
+        assistant=RayAssistant(namespace),
         offload=ray_offload,
         model_name=model_name(setup.choice),
         shared=setup.shared,
