@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Annotated, Any
 
@@ -51,14 +52,19 @@ class EventStream(Response):
                 if not gone.done():
                     await send({"type": "http.response.body", "body": b"", "more_body": False})
             except TimeoutError:
-                log.info("a reader of session %s took nothing for %g s: its connection is closed", self._row.id, STUCK_S)
+                log.info(
+                    "a reader of session %s took nothing for %g s: its connection is closed", self._row.id, STUCK_S
+                )
+            except OSError:  # nobody is there any more
+                pass
             finally:
                 gone.cancel()
 
 
 async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    with contextlib.suppress(Exception):  # a request that cannot be read on is as good as gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
 
 def hub_of(app: FastAPI) -> Hub:
@@ -105,12 +111,14 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 
 @router.get(
     "/v1/research/{session_id}/events",
+    status_code=200,
     response_class=EventStream,
     responses=_STREAM | responses(404),
     summary="Follow a session",
 )
 @router.get(
     "/v1/status/{session_id}",
+    status_code=200,
     response_class=EventStream,
     responses=_STREAM | responses(404),
     summary="Follow a session, by its other name",
@@ -119,11 +127,10 @@ async def events(
     session_id: str,
     request: Request,
     who: Annotated[Caller, Depends(needs(Permission.READ))],
-    after: Annotated[
-        int, Query(ge=0, le=MAX_ID, description="only entries above this number")
-    ] = 0,
+    after: Annotated[int, Query(ge=0, le=MAX_ID, description="only entries above this number")] = 0,
     last_event_id: Annotated[
-        str, Header(alias="Last-Event-ID", description="the same, as browsers send it when they reconnect; the larger wins")
+        str,
+        Header(alias="Last-Event-ID", description="the same, as browsers send it when they reconnect; the larger wins"),
     ] = "",
     board: Annotated[bool, Query(description="with the session as a whole, whenever it has changed")] = True,
 ) -> EventStream:
