@@ -229,7 +229,8 @@ class _Writer:
             for row in piece.rows
         ]
         shown = [piece.header, *(row.cells for row in piece.rows)]
-        self.word.table(header, rows, lambda row, at: self._way_of(plain(shown[row + 1][at])))
+        across = self._way_of(" ".join(plain(nodes) for cells in shown[:2] for nodes in cells))
+        self.word.table(header, rows, lambda row, at: text_direction(plain(shown[row + 1][at]), across), across)
 
     def _charts(self, section: str) -> None:
         from marg_ray.report.charts.showing import charts_in, description, rows_of
@@ -239,13 +240,16 @@ class _Writer:
             if picture:
                 self.word.picture(picture, description(chart))
             else:
-                rows = [(chart.x, *(s.name for s in chart.series)), *rows_of(chart)]
-                cells = [[_writes(cell) for cell in row] for row in rows]
-                self.word.table(cells[0], cells[1:], lambda row, at, shown=rows: self._way_of(shown[row + 1][at]))
+                self._figures([(chart.x, *(s.name for s in chart.series)), *rows_of(chart)])
             line = self.word.paragraph("Detail", self._way_of(chart.title)).text(one_line(chart.title), BOLD)
             for number in chart.numbers:
                 line.leap(f"ref_{number}", f"\u00a0[{number}]", MARK)
             line.text("".join(f" {one_line(note)}." for note in chart.notes))
+
+    def _figures(self, rows: Sequence[Sequence[str]]) -> None:
+        across = self._way_of(" ".join(rows[0]))
+        header, *cells = [[_writes(cell) for cell in row] for row in rows]
+        self.word.table(header, cells, lambda row, at: text_direction(rows[row + 1][at], across), across)
 
     # ---- back
 
@@ -282,7 +286,7 @@ class _Writer:
             title = wording.source_title(self.sources[self.evidence[side.evidence].source])
             return self._way_of(title if column else side.value)
 
-        self.word.table([], [(value(at), told(at)) for at in range(len(box.sides))], way)
+        self.word.table([], [(value(at), told(at)) for at in range(len(box.sides))], way, self.word.way)
 
     def _unanswered(self) -> None:
         lines = [(one_line(self.titles.get(g.section, g.section)), one_line(g.reason)) for g in self.report.gaps]

@@ -29,13 +29,13 @@ from marg_ray.report.print_views import PrintViews
 from marg_ray.report.remarks import SIGNS
 from marg_ray.report.scripts import Script, scripts_of
 from marg_ray.report.text import direction, text_direction
-from marg_ray.text import clean_text
 
 if TYPE_CHECKING:
     from weasyprint.urls import URLFetcher
 
 PACKAGES = ("libpango-1.0-0", "libpangoft2-1.0-0", "libharfbuzz-subset0")  # Debian's, beside a font
 MAX_LETTERS = 1_500_000  # of the printed page's HTML: about 20 times a long report
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _RUNNING = 90  # letters of the title above each page
 
@@ -95,7 +95,7 @@ def print_html(report: Report, lacking: tuple[Script, ...] = ()) -> tuple[str, f
         "score_rows": [(name, f"{value:.2f}") for name, value in behind["scores"]],
         "role_rows": [_role_row(role, spent) for role, spent in behind["by_role"]],
     }
-    page = clean_text(environment().get_template("print.html.j2").render(context))
+    page = _UNPRINTABLE.sub("\ufffd", environment().get_template("print.html.j2").render(context))
     return page, frozenset(c.picture for s in text["sections"] for c in s.charts if c.picture)
 
 

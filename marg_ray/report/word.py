@@ -220,12 +220,14 @@ class Word:
         header: Sequence[Callable[[Paragraph], object]],
         rows: Sequence[Sequence[Callable[[Paragraph], object]]],
         way: Callable[[int, int], str],
+        across: str,
     ) -> None:
-        """Cells are what writes them; `way` is a cell's direction by row (the header is -1) and column."""
+        """Cells are what writes them; `way` is a cell's direction by row (the header is -1) and column, `across` that
+        of the columns."""
         columns = max([len(header), *map(len, rows)])
         if not columns:
             return
-        table = table_of(columns, rtl=self.way == "rtl")
+        table = table_of(columns, rtl=across == "rtl")
         for at, cells in enumerate([header, *rows] if header else rows):
             at -= bool(header)
             line = row_of(is_header=at < 0)
