@@ -23,7 +23,7 @@ from marg_ray.sources.protocol import Found
 from marg_ray.tasks import SearchTask
 from tests.flow import World
 from tests.mcp_double import served
-from tests.unit.test_tape import Taped
+from tests.unit.test_tape import EngineAway, Taped
 
 QUESTION = "How many megawatts do the tidal power stations Annapolis Royal and La Rance have?"
 
@@ -131,7 +131,8 @@ async def test_a_run_is_replayed_without_the_server(tmp_path: Path) -> None:
         first = await recorded.report_bytes()
         await source.close()
     assert b"Annapolis Royal" in first
-    replayed = Taped(tmp_path / "second", engines=(), pages={}).on(Tape(tmp_path / "tape", True), 2)
+    away: Any = (EngineAway(),)
+    replayed = Taped(tmp_path / "second", engines=away, pages={}).on(Tape(tmp_path / "tape", True), 2)
     assert await replayed.report_bytes() == first
 
 

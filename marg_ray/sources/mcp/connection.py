@@ -79,6 +79,8 @@ class Connection:
 
     async def close(self) -> None:
         holder, self._holder = self._holder, None
+        if holder is not None and not self.is_open:  # it is still being opened
+            holder.cancel()
         self.drop()
         if self._timer is not None:
             self._timer.cancel()

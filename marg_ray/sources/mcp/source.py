@@ -130,7 +130,7 @@ class McpSource:
             except Exception as exc:
                 if not _is_answer(exc):
                     self._connection.drop()
-                    if was_used and again and not opened.trouble.text:
+                    if was_used and again and not opened.trouble.refused:
                         raise _Broken from exc
                 if opened.trouble.text:
                     raise ConnectionError(opened.trouble.text) from exc

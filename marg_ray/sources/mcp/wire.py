@@ -32,6 +32,11 @@ class Trouble:
     """Why a connection broke, where the transport knows more than the session does."""
 
     text: str = ""
+    refused: bool = False  # by us: another try would end the same way
+
+    def refuse(self, text: str) -> str:
+        self.text, self.refused = text, True
+        return text
 
 
 class TooMuch(httpx2.TransportError):
@@ -50,8 +55,7 @@ class _Counted(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             left -= len(chunk)
             if left < 0:
-                self._trouble.text = _too_much()
-                raise TooMuch(self._trouble.text)
+                raise TooMuch(self._trouble.refuse(_too_much()))
             yield chunk
 
     async def aclose(self) -> None:
@@ -70,8 +74,8 @@ class _Bounded(httpx2.AsyncBaseTransport):
         length = response.headers.get("content-length", "")
         if packed not in ("", "identity") or (length.isdigit() and int(length) > MOST_BYTES):
             await response.aclose()
-            self._trouble.text = f"it sent its answer packed ({packed})" if packed != "identity" else _too_much()
-            raise TooMuch(self._trouble.text)
+            why = f"it sent its answer packed ({packed})" if packed != "identity" else _too_much()
+            raise TooMuch(self._trouble.refuse(why))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Counted(response.stream, self._trouble)
         return response
@@ -146,7 +150,7 @@ async def _listen(
                 await incoming.send(_message(line))
             trouble.text = trouble.text or await _farewell(process, last_words)
     except ValueError:  # a line beyond the limit
-        trouble.text = _too_much()
+        trouble.refuse(_too_much())
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody listens any more
         pass
     finally:
