@@ -21,9 +21,9 @@ GENERATION = {
     "repetition_penalty": 1.2,  # at 1.1 it often repeats itself to no end
 }
 ENGINE = {
-    "override_generation_config": {"max_new_tokens": 640}  # whatever a request allows: it would write on to the end
+    "override_generation_config": {"max_new_tokens": 320}  # whatever a request allows: it would write on to the end
 }
-"""Arguments of vLLM's engine that go with it."""
+"""Arguments of vLLM's engine for the tier that writes."""
 
 
 def small_model(folder: Path) -> Path:

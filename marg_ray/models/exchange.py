@@ -80,6 +80,7 @@ class Exchange:
             connections=settings.concurrency,
         )
         self._retries = settings.retries
+        self._bounded = endpoint.provider in BOUNDED
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._sleep, self._clock = sleep, clock
         self._not_before = 0.0
@@ -115,7 +116,7 @@ class Exchange:
     def schema(self, name: str, output: type[BaseModel]) -> str:
         """What is sent beside the messages for an answer of this type: it may count as tokens of the prompt."""
         structure = self.abilities.structure
-        return "" if structure is Structure.PROMPT else _schema_text(structure, name, output)
+        return "" if structure is Structure.PROMPT else _schema_text(structure, name, output, self._bounded)
 
     async def _once(self, ask: Ask, on_delta: Deltas | None) -> Answer:
         async with self._slots:
@@ -165,42 +166,48 @@ class Exchange:
         if streamed and "stream_options" not in can.without:
             body["stream_options"] = {"include_usage": True}
         if ask.output is not None and can.structure is not Structure.PROMPT:
-            body["response_format"] = _response_format(can.structure, ask.name, ask.output)
+            body["response_format"] = _response_format(can.structure, ask.name, ask.output, self._bounded)
         if self.endpoint.provider == "ollama" and "options" not in can.without:
             body["options"] = {"num_ctx": ask.window}  # its own default window is small
         return body
 
 
 @lru_cache(maxsize=64)
-def _response_format(structure: Structure, name: str, output: type[BaseModel]) -> dict[str, Any]:
+def _response_format(structure: Structure, name: str, output: type[BaseModel], bounded: bool) -> dict[str, Any]:
     if structure is Structure.OBJECT:
         return {"type": "json_object"}
-    schema = strict_schema(output.model_json_schema())
+    schema = strict_schema(output.model_json_schema(), bounded=bounded)
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
 
 
 @lru_cache(maxsize=64)
-def _schema_text(structure: Structure, name: str, output: type[BaseModel]) -> str:
-    return json.dumps(_response_format(structure, name, output))
+def _schema_text(structure: Structure, name: str, output: type[BaseModel], bounded: bool) -> str:
+    return json.dumps(_response_format(structure, name, output, bounded))
 
 
+LONGEST = 400  # letters of a string in a bounded schema
+BOUNDED = frozenset({"vllm"})  # providers that hold an answer to `maxLength`
 _DROPPED = frozenset({"default", "title", "minLength", "maxLength", "description"})
 
 
-def strict_schema(schema: Any, *, names: bool = False) -> Any:
+def strict_schema(schema: Any, *, names: bool = False, bounded: bool = False) -> Any:
     """The schema as strict servers want it: every property required, none added, no defaults.
 
+    `bounded`: no string is longer than `LONGEST` letters. A weak model that repeats itself would otherwise write one
+    until its room is used up, and the object would never be closed. Hosted services refuse the keyword.
     `names` is set inside `properties`, whose keys are names and not keywords.
     """
     if isinstance(schema, list):
-        return [strict_schema(item) for item in schema]
+        return [strict_schema(item, bounded=bounded) for item in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {
-        key: strict_schema(value, names=key in ("properties", "$defs") and not names)
+        key: strict_schema(value, names=key in ("properties", "$defs") and not names, bounded=bounded)
         for key, value in schema.items()
         if names or key not in _DROPPED
     }
+    if bounded and not names and kept.get("type") == "string" and not {"enum", "const"} & kept.keys():
+        kept["maxLength"] = min(LONGEST, schema.get("maxLength", LONGEST))
     if not names and "properties" in kept:
         kept |= {"required": list(kept["properties"]), "additionalProperties": False}
     return kept

@@ -441,6 +441,7 @@ class TestFeatures:
     @pytest.mark.parametrize("task", [t for t in TASKS if t.output is not FreeText], ids=lambda t: t.__name__)
     def test_schemas_are_strict(self, task: Any) -> None:
         schema = strict_schema(task.asked_for().model_json_schema())
+        assert "maxLength" not in json.dumps(schema), "hosted services refuse it"
 
         def check(node: Any) -> None:
             if isinstance(node, list):
@@ -456,6 +457,23 @@ class TestFeatures:
 
         check(schema)
         assert set(schema["properties"]) == set(task.asked_for().model_fields)
+
+    @pytest.mark.parametrize("task", [t for t in TASKS if t.output is not FreeText], ids=lambda t: t.__name__)
+    def test_an_engine_that_holds_to_it_is_told_how_long_a_string_may_get(self, task: Any) -> None:
+        def unbounded(node: Any) -> bool:
+            if isinstance(node, list):
+                return any(map(unbounded, node))
+            if not isinstance(node, dict):
+                return False
+            free = node.get("type") == "string" and not {"enum", "const", "maxLength"} & node.keys()
+            return free or any(map(unbounded, node.values()))
+
+        assert not unbounded(strict_schema(task.asked_for().model_json_schema(), bounded=True))
+
+    async def test_only_an_engine_of_ones_own_is_told(self, server: SimulatedLLM, make: Make) -> None:
+        for provider, told in (("vllm", True), ("openai", False)):
+            await make(provider=provider).run(samples.make_plan(), CALL)
+            assert ("maxLength" in json.dumps(server.bodies[-1]["response_format"])) is told
 
 
 class TestCuts:

@@ -73,12 +73,11 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
     weights = small_model(WEIGHTS)
     tier = {"model": str(weights), "max_replicas": 1, "max_model_len": WINDOW, "gpu_memory": 0.2, "tensor_parallel": 1}
-    tier["engine"] = ENGINE
     serving = {
         "device": "cpu",
         "port": free_port(),
         "fast": {**tier, "name": FAST},
-        "strong": {**tier, "name": STRONG, "quantization": ""},
+        "strong": {**tier, "name": STRONG, "quantization": "", "engine": ENGINE},
     }
     models = {"timeout_s": 400, "retries": 0}  # a machine that is busy with other things is slow
     settings = load(home=tmp_path_factory.mktemp("home"), serving=serving, models=models)
