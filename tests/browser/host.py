@@ -86,17 +86,22 @@ class Host:
         async with asyncio.timeout(START_S):
             while not self._server.started:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)  # it has no event to wait for
+        await self.world.ask()  # what the first run imports, no test waits for
 
     def stop(self) -> None:
         async def end() -> None:
             self._hold.free.set()
             self._server.should_exit = True
-            await self._serving
+            await asyncio.wait([self._serving], timeout=5)
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
-        with suppress(Exception):
-            self.run(end(), 15)
+        self.run(end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+        self._loop.close()
 
     # ---- what the model does
 
