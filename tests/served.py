@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from fastapi import FastAPI
 
 from marg_ray.actors.assembly import Places
+from marg_ray.actors.conversing import Conversing, assistant_over
 from marg_ray.actors.coordinator import Coordinator
+from marg_ray.actors.fanout import Units
 from marg_ray.actors.keys import digests
 from marg_ray.actors.live import Progress
 from marg_ray.actors.owner import Decision
+from marg_ray.actors.researcher import Researcher
+from marg_ray.actors.shelves import LocalShelves
 from marg_ray.api.app import create_app
 from marg_ray.api.service import Service, Sessions
 from marg_ray.memory.cache import KeptReport
 from marg_ray.messages import Steered
-from marg_ray.records import Request
+from marg_ray.models.wrappers import MeteredModel
+from marg_ray.records import Request, Role
+from marg_ray.seams import in_thread
 from marg_ray.settings import Settings
+from marg_ray.store.protocol import Store
 from marg_ray.telemetry.figures import Taken
 from tests.flow import World
 
@@ -60,14 +68,38 @@ def sessions_of(world: World) -> Sessions:
     return LocalSessions(world.coordinator)
 
 
+def assistant_of(world: World, settings: Settings) -> Conversing:
+    """The assistant over a world, with libraries of its own."""
+    researcher = world.agents[Role.RESEARCHER]
+    assert isinstance(researcher, Researcher)
+    assert isinstance(researcher.workers, Units)
+    shelves = LocalShelves(settings.home, settings.library, world.embedder, world.snapshots, in_thread)
+
+    async def open_store() -> Store:
+        return world.store
+
+    return assistant_over(
+        settings,
+        model=MeteredModel(world.model, world.ledger),
+        embedder=world.embedder,
+        light=in_thread,
+        artefacts=world.artefacts,
+        snapshots=world.snapshots,
+        workers=replace(researcher.workers, shelves=shelves),
+        open_store=open_store,
+    )
+
+
 def service_of(world: World, **settings: object) -> Service:
     """`settings`: areas by name, such as `service={"per_minute": 5}`."""
+    own = Settings.model_validate({"home": world.folder, **settings})
     return Service(
-        settings=Settings.model_validate({"home": world.folder, **settings}),
+        settings=own,
         sessions=sessions_of(world),
         store=world.store,
         places=Places(world.folder),
         embedder=world.embedder,
+        assistant=assistant_of(world, own),
         model_name=world.model.name,
     )
 

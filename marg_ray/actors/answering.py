@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from marg_ray.actors.material import Material
@@ -47,7 +48,7 @@ class Writer:
     embedder: Embedder
     light: Offload = in_thread
 
-    async def write(self, question: Question, material: Material, call: Call) -> AsyncIterator[Cited | Answer]:
+    async def write(self, question: Question, material: Material, call: Call) -> AsyncGenerator[Cited | Answer, None]:
         """The sentences as they pass their check, and at the end the whole answer.
 
         What the passages do not carry is left out; where nothing is left, or they were no answer to begin with, the
@@ -60,18 +61,20 @@ class Writer:
             yield book.answer()
             return
         try:
-            async for sentence in self._streamed(self.model, book, call):
-                yield sentence
+            async with aclosing(self._streamed(self.model, book, call)) as sentences:
+                async for sentence in sentences:
+                    yield sentence
         except (ModelError, BudgetExceeded) as exc:
             book.notes.append(f"answered in quotations: {exc}")
             if not book.kept:
-                async for sentence in self._streamed(self.plain, book, replace(call, on_delta=None)):
-                    yield sentence
+                async with aclosing(self._streamed(self.plain, book, call)) as sentences:
+                    async for sentence in sentences:
+                        yield sentence
         for sentence in book.closing():
             yield sentence
         yield book.answer()
 
-    async def _streamed(self, model: ModelClient, book: _Book, call: Call) -> AsyncIterator[Cited]:
+    async def _streamed(self, model: ModelClient, book: _Book, call: Call) -> AsyncGenerator[Cited, None]:
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         said: list[str] = []
 
@@ -168,13 +171,19 @@ class _Book:
                 text=plain_text(sentence.text), citations=sentence.citations, verdict=found.verdict, reason=found.reason
             )
             if found.verdict not in KEPT and found.verdict is not Verdict.NOT_FACTUAL:
-                cited = await self.light(_cited_anew, cited, self.material.evidence, self.material.titles) or cited
+                cited = await self.light(_cited_anew, cited, self.material.evidence, self.material.titles)
+            if cited.verdict in KEPT:
+                cited = await self.light(self._as_quoted, cited)
             if cited.verdict in KEPT or (found.verdict is Verdict.NOT_FACTUAL and cited.text.endswith((":", "："))):
                 kept.append(cited)
             elif found.verdict is not Verdict.NOT_FACTUAL:
                 self.dropped.append(cited)
         self.kept += kept
         return kept
+
+    def _as_quoted(self, sentence: Cited) -> Cited:
+        named = dict.fromkeys(self.material.cited_as(sentence.text, c) for c in sentence.citations)
+        return sentence.model_copy(update={"citations": tuple(named)})
 
     def tell(self, text: str) -> list[Cited]:
         """Something that code says: nothing to check in it."""
@@ -211,7 +220,7 @@ class _Book:
 
     def answer(self) -> Answer:
         cited = dict.fromkeys(c for s in self.kept for c in s.citations)
-        if any(e.tainted for e in self.material.evidence if e.id in cited):
+        if any(e.tainted for e in self.material.quoted if e.id in cited):
             self.notes.append("a source of this answer held instructions to a model; they were cut out")
         return Answer(
             sentences=tuple(self.kept),
@@ -242,18 +251,16 @@ def _spoken(block: Block) -> list[Sentence]:
     return spoken
 
 
-def _cited_anew(sentence: Cited, evidence: Sequence[Evidence], titles: Mapping[str, str]) -> Cited | None:
-    """The sentence with the passage that does carry it, if one of those that were shown does."""
+def _cited_anew(sentence: Cited, evidence: Sequence[Evidence], titles: Mapping[str, str]) -> Cited:
+    """The sentence with the passage that does carry it, where one of those that were shown does."""
     best = None
     for one in evidence:
         check = check_sentence(sentence.text, [one], titles=[titles[one.source]] if one.source in titles else [])
         if check.verdict is Verdict.SUPPORTED and (best is None or check.score > best[0]):
             best = check.score, one.id
-    return (
-        sentence.model_copy(update={"citations": (best[1],), "verdict": Verdict.SUPPORTED, "reason": ""})
-        if best
-        else None
-    )
+    if best is None:
+        return sentence
+    return sentence.model_copy(update={"citations": (best[1],), "verdict": Verdict.SUPPORTED, "reason": ""})
 
 
 def _only_of(said: str, question: str) -> str:

@@ -205,30 +205,17 @@ class Assembly:
 
     def assistant(self, workers: Workers, open_store: OpenStore) -> Conversing:
         """Who answers questions about reports, and talks."""
-        from marg_ray.actors.answering import Writer
-        from marg_ray.actors.assistant import Assistant, Reports
-        from marg_ray.actors.conversing import Conversing
-        from marg_ray.actors.looking import Finder
-        from marg_ray.models.extractive import ExtractiveModel
+        from marg_ray.actors.conversing import assistant_over
 
-        embedder, light, snapshots = self.judging, self.light, self.places.snapshots
-        plain = ExtractiveModel(embedder, light)
-        reports = Reports(artefacts=self.places.artefacts, snapshots=snapshots, embedder=embedder, light=light)
-        finder = Finder(
-            reports=reports,
+        return assistant_over(
+            self.settings,
+            model=self.model,
+            embedder=self.judging,
+            light=self.light,
+            artefacts=self.places.artefacts,
+            snapshots=self.places.snapshots,
             workers=workers,
             open_store=open_store,
-            snapshots=snapshots,
-            embedder=embedder,
-            light=light,
-            settings=self.settings.chat,
-        )
-        writer = Writer(model=self.model, plain=plain, embedder=embedder, light=light)
-        return Conversing(
-            assistant=Assistant(writer=writer, reports=reports, open_store=open_store),
-            finder=finder,
-            settings=self.settings.chat,
-            budget=self.settings.budget,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 
@@ -113,7 +113,7 @@ class Assistant:
 
     async def stream(
         self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()
-    ) -> AsyncIterator[Cited | Answer]:
+    ) -> AsyncGenerator[Cited | Answer, None]:
         """The same sentence by sentence; the whole answer comes last. Raises as `answer` does."""
         async with aclosing(self._answered(owner, session_id, question, history)) as parts:
             async for part in parts:
@@ -121,7 +121,7 @@ class Assistant:
 
     async def _answered(
         self, owner: str, session_id: str, question: str, history: Sequence[Turn]
-    ) -> AsyncIterator[Cited | Answer]:
+    ) -> AsyncGenerator[Cited | Answer, None]:
         asked = clean_question(question)
         ready = await self._report_of(owner, session_id)
         said = recent(history)

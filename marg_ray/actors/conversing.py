@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from marg_ray.actors.answering import Question, Writer
-from marg_ray.actors.assistant import Assistant, recent
+from marg_ray.actors.assistant import Assistant, Reports, recent
 from marg_ray.actors.looking import Finder
 from marg_ray.actors.material import Material, ranked
+from marg_ray.actors.researcher import Workers
 from marg_ray.errors import BudgetExceeded, ModelError
+from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.language import detect
 from marg_ray.memory import chat
 from marg_ray.memory.chat import Answer, Cited, Looked, Order, Said, Turn
-from marg_ray.models.client import Call
+from marg_ray.models.client import Call, ModelClient
 from marg_ray.models.tasks import PlanTurn, TurnIdea
 from marg_ray.records import Usage, Verdict, Zone
-from marg_ray.settings import BudgetSettings, ChatSettings
+from marg_ray.seams import Embedder, Offload
+from marg_ray.settings import BudgetSettings, ChatSettings, Settings
 from marg_ray.sources.queries import clean_question
+from marg_ray.store.artefacts import Artefacts
 from marg_ray.store.protocol import Store
 from marg_ray.store.talk import MemoryRow, TurnRow
 
@@ -45,7 +49,7 @@ class Conversing:
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     clock: Callable[[], float] = time.time
 
-    async def converse(self, owner: str, said: Said) -> AsyncIterator[Part]:
+    async def converse(self, owner: str, said: Said) -> AsyncGenerator[Part, None]:
         """One turn; what was looked at, the sentences as they pass their check, and last the whole answer.
 
         Raises:
@@ -71,7 +75,7 @@ class Conversing:
 
     def stream(
         self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()
-    ) -> AsyncIterator[Cited | Answer]:
+    ) -> AsyncGenerator[Cited | Answer, None]:
         """See `Assistant.stream`."""
         return self.assistant.stream(owner, session_id, question, history)
 
@@ -109,7 +113,7 @@ class _Turn:
         self.notes: list[str] = []
         self.new: list[str] = []  # in the core memory
 
-    async def parts(self) -> AsyncIterator[Part]:
+    async def parts(self) -> AsyncGenerator[Part, None]:
         text = self.said.text
         if (order := chat.order_of(text)) is not None:
             for part in _told(*await self._ordered(order), remembered=self.new):
@@ -123,8 +127,9 @@ class _Turn:
         language = await self.writer.light(detect, text)
         idea = await self._understood(language, ())
         await self._learn(idea.facts)
-        if not chat.asks(text) and self.new:
-            for part in _told(*(f"Noted: {fact}" for fact in self.new), remembered=self.new):
+        if chat.tells(text):
+            await self._archive(text, None)
+            for part in _told(*([f"Noted: {fact}" for fact in self.new] or ["Noted."]), remembered=self.new):
                 yield part
             return
         material = Material()
@@ -188,7 +193,7 @@ class _Turn:
 
     # ---- act, and look at what came of it
 
-    async def _found(self, language: str, idea: TurnIdea) -> AsyncIterator[Looked | Material]:
+    async def _found(self, language: str, idea: TurnIdea) -> AsyncGenerator[Looked | Material, None]:
         """Rounds of searching, until what was found answers or nothing else comes to mind; the material comes last."""
         finder, tried = self.talk.finder, list[str]()
         everything, of_memory = await finder.in_memory(idea.question, self.memories)
@@ -247,13 +252,13 @@ class _Turn:
         self.new.append(row.text)
         return True
 
-    async def _archive(self, question: str, answer: Answer) -> None:
+    async def _archive(self, question: str, answer: Answer | None) -> None:
         """What was said goes to the archive: the user's statements as such, a question with its answer."""
         core = {m.id for m in self.memories if m.kind == "core"}
         rows = []
-        if not chat.asks(self.said.text) and (text := chat.fit_to_keep(self.said.text)):
+        if answer is None and (text := chat.fit_to_keep(question)):
             rows.append(self._memory(text, by_user=True, archival=True))
-        elif answer.known and (text := chat.fit_to_keep(f"{question} {answer.text}")):
+        elif answer is not None and answer.known and (text := chat.fit_to_keep(f"{question} {answer.text}")):
             rows.append(self._memory(text, by_user=False, archival=True))
         await self.store.talk.remember(self.owner, [r for r in rows if r.id not in core], self.talk.settings.archive)
 
@@ -287,3 +292,32 @@ def _told(*texts: str, remembered: Sequence[str] = ()) -> list[Cited | Answer]:
     """What code says by itself."""
     sentences = tuple(Cited(text=text, verdict=Verdict.NOT_FACTUAL) for text in texts)
     return [*sentences, Answer(sentences=sentences, remembered=tuple(remembered))]
+
+
+def assistant_over(
+    settings: Settings,
+    *,
+    model: ModelClient,
+    embedder: Embedder,
+    light: Offload,
+    artefacts: Artefacts,
+    snapshots: Snapshots,
+    workers: Workers | None,
+    open_store: Callable[[], Awaitable[Store]],
+) -> Conversing:
+    """An assistant over what a process has."""
+    from marg_ray.models.extractive import ExtractiveModel
+
+    reports = Reports(artefacts=artefacts, snapshots=snapshots, embedder=embedder, light=light)
+    writer = Writer(model=model, plain=ExtractiveModel(embedder, light), embedder=embedder, light=light)
+    finder = Finder(
+        reports=reports,
+        workers=workers,
+        open_store=open_store,
+        snapshots=snapshots,
+        embedder=embedder,
+        light=light,
+        settings=settings.chat,
+    )
+    assistant = Assistant(writer=writer, reports=reports, open_store=open_store)
+    return Conversing(assistant=assistant, finder=finder, settings=settings.chat, budget=settings.budget)

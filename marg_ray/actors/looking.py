@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class Finder:
 
     async def search(
         self, owner: str, account: str, said: Said, question: str, query: str
-    ) -> AsyncIterator[tuple[Looked, Material]]:
+    ) -> AsyncGenerator[tuple[Looked, Material], None]:
         """Put a query to every place that is allowed."""
         if said.report or said.reports:
             yield await self._in_reports(owner, said, query)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from marg_ray.grounding.sentences import sentence_spans
+from marg_ray.grounding.verify import check_sentence
 from marg_ray.memory.chat import Passage
 from marg_ray.records import Answerability, Evidence, Zone
-from marg_ray.report.model import Report
+from marg_ray.report.model import Report, ReportEvidence
 from marg_ray.seams import Embedder, Offload, Vectors, in_thread
 from marg_ray.sources.answerability import assess
 from marg_ray.sources.library.found import candidates
@@ -18,6 +19,7 @@ from marg_ray.sources.library.index import Index
 from marg_ray.sources.library.passages import Piece, Row, count_words, row_of
 
 AROUND = 400  # characters on either side of a quotation, as far as sentences go
+LONGEST = 1200  # characters of quotations that stand together
 SHOWN = 12  # passages that an answer is written from
 DENSE = 0.75  # of meaning against words
 
@@ -29,6 +31,22 @@ class Material:
     evidence: tuple[Evidence, ...] = ()
     passages: Mapping[str, Passage] = field(default_factory=dict)
     answerability: Answerability = field(default_factory=Answerability)
+    anchors: Mapping[str, tuple[Evidence, ...]] = field(default_factory=dict)  # what a passage was made around
+
+    def cited_as(self, sentence: str, evidence_id: str) -> str:
+        """The quotation within a passage that a sentence rests on: the report has evidence for each, by its id."""
+        inside = self.anchors.get(evidence_id, ())
+        if len(inside) < 2:
+            return evidence_id
+        titles = self.titles
+        return max(
+            inside, key=lambda e: check_sentence(sentence, [e], titles=[t for t in (titles.get(e.source),) if t]).score
+        ).id
+
+    @property
+    def quoted(self) -> list[Evidence]:
+        """The passages, and the quotations within them."""
+        return [*self.evidence, *(e for one in self.evidence for e in self.anchors.get(one.id, ()))]
 
     @property
     def titles(self) -> dict[str, str]:
@@ -37,55 +55,66 @@ class Material:
     def __add__(self, other: Material) -> Material:
         """Both; whatever stands in the two stands once."""
         evidence = {e.id: e for e in (*self.evidence, *other.evidence)}
-        return Material(tuple(evidence.values()), {**self.passages, **other.passages})
+        anchors = {**self.anchors, **other.anchors}
+        return Material(tuple(evidence.values()), {**self.passages, **other.passages}, anchors=anchors)
 
 
 def of_report(report: Report, texts: Mapping[str, str]) -> Material:
-    """A report's evidence, each with the sentences around it.
+    """A report's evidence with the sentences around it; quotations that stand close together are one passage.
 
     Args:
         texts: source id to frozen text, as far as it is there; else the quotation stands alone.
     """
     sources = {s.id: s for s in report.sources}
-    quoted = sorted(report.evidence, key=lambda e: (e.source, e.start, -e.end))
-    evidence: list[Evidence] = []
+    quoted = sorted((_evidence(e) for e in report.evidence), key=lambda e: (e.source, e.start, -e.end))
+    stretches: list[Evidence] = []
+    anchors: dict[str, tuple[Evidence, ...]] = {}
     for source, group in groupby(quoted, key=lambda e: e.source):
-        own = list(group)
-        before = 0
-        for number, one in enumerate(own):
-            if one.end <= before:  # it stands in the one before it
-                continue
-            following = next((e.start for e in own[number + 1 :] if e.start >= one.end), len(texts.get(source, "")))
-            start, end = window(texts.get(source, ""), one.start, one.end, before, following)
-            quote = texts[source][start:end] if source in texts else one.quote
-            before = end
-            evidence.append(
-                Evidence(
-                    id=one.id,
-                    source=source,
-                    quote=quote,
-                    start=start,
-                    end=end,
-                    claim=one.claim,
-                    heading=one.heading,
-                    page=one.page,
-                    tainted=one.tainted,
-                )
-            )
+        text, before = texts.get(source, ""), 0
+        runs = _runs(list(group), joined=bool(text))
+        for number, run in enumerate(runs):
+            start, end = run[0].start, max(e.end for e in run)
+            following = runs[number + 1][0].start if number + 1 < len(runs) else len(text)
+            low, high = window(text, start, end, before, following)
+            before = high
+            first = run[0].model_copy(update={"tainted": any(e.tainted for e in run)})
+            whole = {"quote": text[low:high], "start": low, "end": high} if text else {}
+            stretches.append(first.model_copy(update=whole))
+            anchors[first.id] = tuple(run)
     passages = {
         e.id: Passage(
             id=e.id,
-            quote=e.quote,
+            quote=stretch.quote,
             title=sources[e.source].title if e.source in sources else "",
             location=sources[e.source].location if e.source in sources else "",
             source=e.source,
-            start=e.start,
-            end=e.end,
+            start=stretch.start,
+            end=stretch.end,
             session=report.session_id,
         )
-        for e in evidence
+        for stretch in stretches
+        for e in anchors[stretch.id]
     }
-    return Material(tuple(evidence), passages)
+    return Material(tuple(stretches), passages, anchors=anchors)
+
+
+def _evidence(e: ReportEvidence) -> Evidence:
+    fields = ("id", "source", "quote", "start", "end", "claim", "heading", "page", "tainted")
+    return Evidence(**{name: getattr(e, name) for name in fields})
+
+
+def _runs(quoted: Sequence[Evidence], *, joined: bool) -> list[list[Evidence]]:
+    """Quotations of one source that stand close together: one passage, in which a sentence finds what it refers to."""
+    runs: list[list[Evidence]] = []
+    for one in quoted:
+        last = runs[-1] if runs else None
+        if last is not None and joined:
+            end = max(e.end for e in last)
+            if one.end <= end or (one.start - end <= AROUND and one.end - last[0].start <= LONGEST):
+                last.append(one)
+                continue
+        runs.append([one])
+    return runs
 
 
 def window(text: str, start: int, end: int, after: int, until: int) -> tuple[int, int]:
@@ -115,7 +144,7 @@ async def ranked(
         index: of this material, where `index_of` made it before.
     """
     if not material.evidence or not question.strip():
-        return Material()
+        return Material(answerability=assess(question, [], lambda _: 0, 0))
     index = index or await index_of(material, embedder, light)
     opening = await light(first_hop, index, question, await embedder.embed([question]), DENSE)
     more = await embedder.embed(opening.texts) if opening.texts else None
@@ -125,7 +154,7 @@ async def ranked(
         best = best[:3]
     top = max(1, len(best))
     scored = tuple(e.model_copy(update={"relevance": round(1 - n / top, 4)}) for n, e in enumerate(best))
-    return Material(scored, {e.id: material.passages[e.id] for e in scored if e.id in material.passages}, verdict)
+    return Material(scored, material.passages, verdict, material.anchors)
 
 
 async def index_of(material: Material, embedder: Embedder, light: Offload = in_thread) -> Index:

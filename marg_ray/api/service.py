@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -57,10 +57,10 @@ class Assistant(Protocol):
 
     def stream(
         self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()
-    ) -> AsyncIterator[Cited | Answer]:
+    ) -> AsyncGenerator[Cited | Answer, None]:
         """Each sentence as it passes its check; the whole answer comes last."""
 
-    def converse(self, owner: str, said: Said) -> AsyncIterator[Looked | Cited | Answer]:
+    def converse(self, owner: str, said: Said) -> AsyncGenerator[Looked | Cited | Answer, None]:
         """One turn of a conversation: where it looked, each sentence, and last the whole answer."""
 
 

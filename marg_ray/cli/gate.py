@@ -64,6 +64,11 @@ class Keyboard:
         line, _, self._typed = self._typed.partition(b"\n")
         return line.decode("utf-8", "replace").strip()
 
+    def rest(self) -> str:
+        """What was typed after the last line, once there is no more."""
+        rest, self._typed = self._typed, b""
+        return rest.decode("utf-8", "replace").strip()
+
 
 def can_ask() -> bool:
     """Whether somebody sits at a terminal here: both ends are one, and this process is in front."""

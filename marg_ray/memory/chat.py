@@ -99,11 +99,11 @@ class Order:
 
 _REMEMBER = re.compile(
     r"^(?:please\s+|bitte\s+)?(?:remember|keep in mind|note down|memori[sz]e|merke? dir|merk dir|souviens-toi|retiens|"
-    r"recuerda)\b\s*(?:this|that|dass|que)?\s*[:,]?\s+(?P<what>\S.*)$|^(?:请|請)?(?:记住|記住)[:：,，]?\s*(?P<cjk>\S.*)$",
+    r"recuerda)\b\s*[:,]?\s*(?:(?:this|that|dass|que)\b\s*[:,]?\s*)?(?P<what>\S.*)$|^(?:请|請)?(?:记住|記住)[:：,，]?\s*(?P<cjk>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _FORGET = re.compile(
-    r"^(?:please\s+|bitte\s+)?(?:forget|vergiss|oublie|olvida)\b\s*(?:about|that|dass|que)?\s*[:,]?\s*(?P<what>\S.*)$|"
+    r"^(?:please\s+|bitte\s+)?(?:forget|vergiss|oublie|olvida)\b\s*[:,]?\s*(?:(?:about|that|dass|que)\b\s*[:,]?\s*)?(?P<what>\S.*)$|"
     r"^(?:请|請)?(?:忘记|忘記)[:：,，]?\s*(?P<cjk>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -140,6 +140,7 @@ _GREETING = re.compile(
 _ASKS = re.compile(
     r"^(?:what|who|whom|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|could|will|would|should|has|have|"
     r"tell|explain|describe|list|give|show|compare|summari[sz]e|find|name|search|look|was|wer|wie|wo|wann|warum|welche|"
+    r"i (?:want|need|would like|wish) to (?:know|see|learn|understand|find)|i['’]d like to (?:know|see|learn)|i wonder|"
     r"nenne|erkläre|que|qui|où|quand|pourquoi|comment|quel|qué|quién|cómo|dónde|cuándo|por qué)\b",
     re.IGNORECASE,
 )
@@ -152,6 +153,11 @@ def is_greeting(message: str) -> bool:
 def asks(message: str) -> bool:
     """Whether a message wants an answer, and does not only tell something."""
     return "?" in message or "？" in message or "؟" in message or bool(_ASKS.match(message.strip()))
+
+
+def tells(message: str) -> bool:
+    """Whether a message is a statement: it asks nothing, and ends like a sentence. Mere words are to be looked for."""
+    return not asks(message) and message.rstrip().rstrip("\"'”’»)").endswith((".", "!", "。", "！", "।"))
 
 
 # ---- what may be kept

@@ -192,10 +192,13 @@ def turn(task: PlanTurn) -> TurnIdea:
 
 
 def answered(task: AnswerQuestion) -> FreeText:
-    """The three sentences of the cards that share most words with the question; none: it is not known."""
+    """The sentences of the first card that share words with the question, three at most; none: it is not known."""
     wanted = set(keywords(task.question, 30).lower().split())
-    found = [(c.number, s) for c in task.evidence for s in sentences(c.quote)]
-    shared = [(len(wanted & set(re.findall(r"[\w'-]+", s.lower()))), n, s) for n, s in found]
-    best = sorted((x for x in shared if x[0]), key=lambda x: -x[0])[:3]
-    text = " ".join(with_mark(s, n) for _, n, s in best)
+    shared = ([(c.number, s) for s in sentences(c.quote) if _shares(s, wanted)] for c in task.evidence)
+    best = next((found for found in shared if found), [])[:3]
+    text = " ".join(with_mark(s, n) for n, s in best)
     return FreeText(markdown=text or "UNKNOWN: none of the cards speaks of this.")
+
+
+def _shares(sentence: str, wanted: set[str]) -> bool:
+    return not wanted.isdisjoint(re.findall(r"[\w'-]+", sentence.lower()))

@@ -262,6 +262,30 @@ async def test_a_review_scores_within_bounds_and_names_known_sections(model: Mod
     assert {i.section for i in review.issues} <= {"", *(s.id for s in task.sections)}
 
 
+@pytest.mark.parametrize("first", [1, 40])
+async def test_an_answer_cites_only_what_it_was_given(model: ModelClient, first: int) -> None:
+    evidence = numbered_from(first)
+    text = (await model.run(samples.answer_question(evidence=evidence), CALL)).output.markdown
+    assert cited(text)
+    assert cited(text) <= {card.number for card in evidence}
+    assert not LINK.search(text)
+
+
+async def test_without_evidence_an_answer_says_that_it_is_unknown(model: ModelClient) -> None:
+    text = (await model.run(samples.answer_question(evidence=()), CALL)).output.markdown
+    assert cited(text) == set()
+    assert "UNKNOWN:" in text
+
+
+async def test_a_turn_is_understood_by_itself_and_searchable(model: ModelClient) -> None:
+    idea = (await model.run(samples.plan_turn(tried=()), CALL)).output
+    assert idea.question.strip()
+    assert 1 <= len(idea.queries) <= 3
+    assert all(q.strip() for q in idea.queries)
+    again = (await model.run(samples.plan_turn(tried=tuple(idea.queries)), CALL)).output
+    assert set(again.queries).isdisjoint(idea.queries)
+
+
 STRANGE = "Ще не вмерла. 𝒳 = 5 µm 👩‍🔬; «так»! العربية؟ 潮汐发电站的成本很高。 Fin: 3 < 4 & 5 > 4 {{ x }} {% y %}"
 
 

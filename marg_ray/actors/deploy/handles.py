@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, ParamSpec, TypeVar
 
@@ -98,7 +98,7 @@ class Named:
             self._actor, self._died = None, True  # its name may be another's now
             raise
 
-    async def stream(self, method: str, *args: Any) -> AsyncIterator[Any]:
+    async def stream(self, method: str, *args: Any) -> AsyncGenerator[Any, None]:
         """What a method yields, as it does. Whoever leaves early stops it."""
         actor = self._actor or await self.find()
         parts = getattr(actor, method).options(num_returns="streaming", max_task_retries=0).remote(*args)
@@ -133,12 +133,12 @@ class RayAssistant:
 
     async def stream(
         self, owner: str, session_id: str, question: str, history: Sequence[Turn] = ()
-    ) -> AsyncIterator[Cited | Answer]:
+    ) -> AsyncGenerator[Cited | Answer, None]:
         async with aclosing(self._actor.stream("stream", owner, session_id, question, list(history))) as parts:
             async for part in parts:
                 yield part
 
-    async def converse(self, owner: str, said: Said) -> AsyncIterator[Looked | Cited | Answer]:
+    async def converse(self, owner: str, said: Said) -> AsyncGenerator[Looked | Cited | Answer, None]:
         async with aclosing(self._actor.stream("converse", owner, said)) as parts:
             async for part in parts:
                 yield part

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -340,7 +340,7 @@ def _web(service: Service, body: ChatIn) -> bool:
     return body.web
 
 
-async def _last(parts: AsyncIterator[Looked | Cited | Answer]) -> Answer:
+async def _last(parts: AsyncGenerator[Looked | Cited | Answer, None]) -> Answer:
     last: Answer | None = None
     async for part in parts:
         if isinstance(part, Answer):
@@ -349,14 +349,16 @@ async def _last(parts: AsyncIterator[Looked | Cited | Answer]) -> Answer:
     return last
 
 
-def _events(service: Service, parts: AsyncIterator[Any], begin: dict[str, str] | None = None) -> StreamingResponse:
+def _events(
+    service: Service, parts: AsyncGenerator[Any, None], begin: dict[str, str] | None = None
+) -> StreamingResponse:
     pieces = _pieces(parts, service.settings.service.heartbeat_s, begin)
     return StreamingResponse(pieces, media_type=MEDIA_TYPE, headers=HEADERS)
 
 
 async def _pieces(
-    parts: AsyncIterator[Looked | Cited | Answer], heartbeat_s: float, begin: dict[str, str] | None
-) -> AsyncIterator[bytes]:
+    parts: AsyncGenerator[Looked | Cited | Answer, None], heartbeat_s: float, begin: dict[str, str] | None
+) -> AsyncGenerator[bytes, None]:
     """The parts as events, with a sign of life while the next one takes its time."""
     if begin is not None:
         yield frame("begin", begin)
@@ -377,12 +379,12 @@ async def _pieces(
 
 
 async def _with_beats(
-    parts: AsyncIterator[Looked | Cited | Answer], heartbeat_s: float
-) -> AsyncIterator[Looked | Cited | Answer | None]:
+    parts: AsyncGenerator[Looked | Cited | Answer, None], heartbeat_s: float
+) -> AsyncGenerator[Looked | Cited | Answer | None, None]:
     following: asyncio.Future[Looked | Cited | Answer] | None = None
     try:
         while True:
-            following = following or asyncio.ensure_future(anext(parts))  # type: ignore[arg-type]
+            following = following or asyncio.ensure_future(anext(parts))
             done, _ = await asyncio.wait({following}, timeout=heartbeat_s)
             if not done:
                 yield None
@@ -397,4 +399,4 @@ async def _with_beats(
         if following is not None:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-        await parts.aclose()  # type: ignore[attr-defined]  # nobody listens any more: it stops
+        await parts.aclose()  # nobody listens any more: it stops

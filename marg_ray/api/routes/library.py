@@ -56,27 +56,22 @@ class DocumentsOut(Out):
 class PassageOut(Out):
     """A passage as it stands in a document's text: offsets in characters."""
 
+    id: str  # the document's
+    name: str
+    title: str
     text: str
     heading: str = ""
     page: int | None = None
     start: int
     end: int
     score: float
-
-
-class FoundOut(Out):
-    id: str
-    name: str
-    title: str
-    relevance: float
-    source: str  # id of its frozen text
-    passages: tuple[PassageOut, ...]
+    source: str  # id of the document's frozen text
 
 
 class SearchOut(Out):
     """What the documents say of a query, and how far they answer it."""
 
-    results: tuple[FoundOut, ...]
+    passages: tuple[PassageOut, ...]
     zone: Zone
     missing_terms: tuple[str, ...] = ()
     nearest: tuple[str, ...] = ()
@@ -120,16 +115,18 @@ async def search(
     q: Annotated[
         str, Query(min_length=1, max_length=1000, description="a question, or words", examples=["tidal power"])
     ],
-    limit: Annotated[int, Query(ge=1, le=50, description="documents")] = 10,
+    limit: Annotated[int, Query(ge=1, le=50, description="documents whose passages are given")] = 10,
 ) -> SearchOut:
-    """Documents with their best passages, best first; `zone` says whether they answer."""
+    """The best passages of the best documents; `zone` says whether they answer."""
     if not q.strip():
         raise UsageError("there is no query: it is blank")
     found, ids, waiting = await library.search(service, who.owner, q, limit)
-    results = [await _found(service, hit, ids[hit.location]) for hit in found.hits if hit.location in ids]
+    passages = [
+        p for hit in found.hits if hit.location in ids for p in await _passages(service, hit, ids[hit.location])
+    ]
     verdict: Answerability = found.answerability
     return SearchOut(
-        results=tuple(results),
+        passages=tuple(passages),
         zone=verdict.zone,
         missing_terms=verdict.missing_terms,
         nearest=verdict.nearest,
@@ -137,27 +134,23 @@ async def search(
     )
 
 
-async def _found(service: Service, hit: Hit, doc_id: str) -> FoundOut:
+async def _passages(service: Service, hit: Hit, doc_id: str) -> list[PassageOut]:
     document = await in_thread(service.places.snapshots.document, hit.source_id)
-    passages = tuple(
+    return [
         PassageOut(
+            id=doc_id,
+            name=hit.location.rpartition("/")[2],
+            title=hit.title,
             text=document.text[span.start : span.end],
             heading=span.heading,
             page=document.page_at(span.start),
             start=span.start,
             end=span.end,
             score=span.score,
+            source=hit.source_id,
         )
         for span in hit.spans
-    )
-    return FoundOut(
-        id=doc_id,
-        name=hit.location.rpartition("/")[2],
-        title=hit.title,
-        relevance=hit.relevance,
-        source=hit.source_id,
-        passages=passages,
-    )
+    ]
 
 
 @router.get("/{doc_id}", summary="See where a document stands", responses=responses(404))
