@@ -57,7 +57,7 @@ def _spans(task: Span, row: CallRow, within: Interval) -> Iterator[Span]:
 def _tries(task: Span, row: CallRow, within: Interval, begun: datetime | None) -> Iterator[Span]:
     """The tries of a call follow each other."""
     told = _told(row)
-    tries = list(tries_of(row.result)) or [None]
+    tries: list[Try | None] = [*tries_of(row.result)] or [None]
     first = within.within(begun, row.usage.seconds).start
     for number, made in enumerate(tries):
         usage = made.usage if made is not None else row.usage

@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from marg_ray.telemetry.masking import Mask
 
@@ -142,7 +142,7 @@ class _Formatter(logging.Formatter):
         return self._made.format(record)
 
 
-Fields = dict[str, Any]
+Fields: TypeAlias = MutableMapping[str, Any]  # as structlog hands them on
 
 
 def _made(log_format: str, actor: str, mask: Mask) -> logging.Formatter:
@@ -180,7 +180,7 @@ _CONTROLS = {n: " " for n in (*range(32), *range(127, 160)) if n != 10}  # nothi
 
 def _flat(_: Any, __: str, fields: Fields) -> Fields:
     """Collections as logfmt can show them."""
-    flat: Fields = {}
+    flat: dict[str, Any] = {}
     for name, value in fields.items():
         if isinstance(value, Mapping):
             flat |= {f"{name}.{inner}".replace(" ", "_"): worth for inner, worth in value.items()}

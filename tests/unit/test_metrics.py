@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from marg_ray.actors.metrics import RunMetrics, raised_of, spent_by_stage, tiers_of
 from marg_ray.errors import ParseError
 from marg_ray.models.tasks import ClaimIdea, ClaimIdeas, ExtractClaims, MakePlan
@@ -60,7 +62,9 @@ async def test_tiers_and_what_raising_bought(tmp_path: Path) -> None:
     assert sum(t.share for t in found.tiers.values()) == 1
     calls = await world.store.calls("S")
     total = sum((row.usage for row in calls), Usage())
-    assert sum((u for u in found.spent.values()), Usage()) == total
+    spent = sum((u for u in found.spent.values()), Usage())
+    assert spent.seconds == pytest.approx(total.seconds)
+    assert spent.model_copy(update={"seconds": total.seconds}) == total
     assert sum(t.tokens for t in found.tiers.values()) == total.tokens_in + total.tokens_out
     assert {"plan", "read", "draft", "analyse", "review", "summarise"} - found.spent.keys() <= {"summarise"}
 
