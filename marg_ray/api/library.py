@@ -19,6 +19,8 @@ from typing import BinaryIO, Literal
 
 from marg_ray.api.service import Service
 from marg_ray.errors import MargError, UsageError
+from marg_ray.grounding.snapshots import Snapshots
+from marg_ray.language import detect
 from marg_ray.records import Record
 from marg_ray.report.filenames import reserve, unique_name
 from marg_ray.seams import in_thread
@@ -44,7 +46,11 @@ _ENDINGS = {
     sniff.TSV: ".tsv",
     sniff.TEXT: ".txt",
 }
+OPENING = 1000  # characters that tell a document's language
+LANGUAGES = 10_000  # that are remembered
+
 _background = set[asyncio.Task[None]]()
+_languages: dict[str, str] = {}  # by the text's hash: the same for everybody
 
 
 class DocumentNotFound(MargError):
@@ -143,7 +149,26 @@ async def documents(service: Service, owner: str) -> list[Kept]:
     found = [_kept(file, entries.get(file.path), indexed) for file in files]
     if any(one.state == "waiting" for one in found):
         refresh_behind(service, [folder])
-    return found
+    texts = {Path(entry.path).name: entry.source_id for entry in entries.values() if entry.source_id}
+    return [await _with_language(service, one, texts.get(one.name, "")) for one in found]
+
+
+async def _with_language(service: Service, kept: Kept, source_id: str) -> Kept:
+    """With the language that its words are of, where the document does not say."""
+    if kept.state != "indexed" or kept.language or not source_id:
+        return kept
+    if source_id not in _languages:
+        while len(_languages) >= LANGUAGES:
+            del _languages[next(iter(_languages))]
+        _languages[source_id] = await in_thread(_language, service.places.snapshots, source_id)
+    return kept.model_copy(update={"language": _languages[source_id]})
+
+
+def _language(snapshots: Snapshots, source_id: str) -> str:
+    try:
+        return detect(snapshots.text(source_id)[:OPENING], default="")
+    except MargError:  # its text is away; the list goes on
+        return ""
 
 
 async def document(service: Service, owner: str, doc_id: str) -> Kept:
@@ -209,8 +234,8 @@ async def add(service: Service, owner: str, file: BinaryIO, name: str, media_typ
         UsageError: it cannot be read, or is too large; says why.
     """
     folder = folder_of(service, owner)
-    limit = int(service.settings.library.max_file_mb * 2**20)
-    incoming = await in_thread(_received, folder.parent / INCOMING, file, limit)
+    most_mb = service.settings.library.max_file_mb
+    incoming = await in_thread(_received, folder.parent / INCOMING, file, most_mb)
     try:
         ending = await in_thread(_ending, incoming.path, name, media_type)
         same = await _same(service, owner, incoming.digest)
@@ -247,7 +272,7 @@ class _Incoming:
     digest: str
 
 
-def _received(place: Path, file: BinaryIO, limit: int) -> _Incoming:
+def _received(place: Path, file: BinaryIO, most_mb: float) -> _Incoming:
     """The bytes in a file of their own, as they come."""
     place.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
@@ -256,8 +281,8 @@ def _received(place: Path, file: BinaryIO, limit: int) -> _Incoming:
         with os.fdopen(handle, "wb") as out:
             while chunk := file.read(CHUNK):
                 size += len(chunk)
-                if size > limit:
-                    raise UsageError(f"the document is larger than {limit / 2**20:g} MB", "split it")
+                if size > most_mb * 2**20:
+                    raise UsageError(f"the document is larger than {most_mb:g} MB", "split it")
                 digest.update(chunk)
                 out.write(chunk)
     except BaseException:
