@@ -110,7 +110,9 @@ def _same(last: Message, decision: Decision) -> bool:
     match last:
         case PlanDecided():
             what = "approve" if last.approved else "reject"
-            return (decision.what, decision.note) == (what, last.note) and decision.on in (0, last.revision)
+            asked = edited(decision.outline) if decision.outline else ()
+            same = (decision.what, decision.note, asked) == (what, last.note, last.sections)
+            return same and decision.on in (0, last.revision)
         case ReviewDecided():
             return (decision.what, decision.note) == (last.decision, last.note) and decision.on in (0, last.round)
     return False

@@ -78,6 +78,8 @@ class Visit:
 
     def picture(self, name: str, *, whole: bool = True) -> None:
         ARTEFACTS.mkdir(exist_ok=True)
+        if whole:
+            self.page.evaluate("() => scrollTo(0, 0)")
         self.page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=whole)
 
 
@@ -86,9 +88,10 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
     """Opens windows: `visit(url, width=360, color_scheme="dark")`. Their consoles must have stayed silent."""
     visits: list[Visit] = []
 
-    def open_at(url: str, *, width: int = 1280, height: int = 860, **options: Any) -> Visit:
+    def open_at(url: str, *, width: int = 1280, height: int = 860, expected: str = "", **options: Any) -> Visit:
         context = browser.new_context(viewport={"width": width, "height": height}, accept_downloads=True, **options)
         made = Visit(context)
+        made.expected = set(expected.split())
         visits.append(made)
         made.page.goto(url)
         return made

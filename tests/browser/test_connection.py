@@ -12,8 +12,7 @@ from tests.browser.test_research import Open, ask
 
 def test_it_comes_back_and_doubles_nothing(host: Host, visit: Open) -> None:
     proxy = Proxy(host)
-    v = visit(proxy.url)
-    v.expected = {"net"}
+    v = visit(proxy.url, expected="net")
     page = v.page
     ask(page, plan=True)
     expect(page.get_by_role("region", name="The plan waits for you")).to_be_visible()
@@ -42,8 +41,7 @@ def test_it_comes_back_and_doubles_nothing(host: Host, visit: Open) -> None:
 
 def test_each_event_is_drawn_once_while_connections_break(host: Host, visit: Open) -> None:
     proxy = Proxy(host)
-    v = visit(proxy.url)
-    v.expected = {"net"}
+    v = visit(proxy.url, expected="net")
     page = v.page
     host.hold("DraftSection", "ReviewReport")
     ask(page)
@@ -62,8 +60,7 @@ def test_a_key_is_asked_for_and_kept_for_this_tab(tmp_path: Path, visit: Open) -
     try:
         secret, row = new_key("reader")
         host.run(host.world.store.put_api_key(row))
-        v = visit(f"{host.url}/runs")
-        v.expected = {"401"}
+        v = visit(f"{host.url}/runs", expected="401")
         page = v.page
         dialog = page.get_by_role("dialog", name="API key")
         dialog.get_by_label("Key", exact=True).fill("marg_wrong")

@@ -11,14 +11,12 @@ from tests.browser.test_research import Open, ask
 def test_the_second_to_decide_is_told_so(host: Host, visit: Open) -> None:
     first = visit(host.url)
     ask(first.page, plan=True)
-    second = visit(first.page.url)
-    second.expected = {"409"}
+    second = visit(first.page.url, expected="409 net")
     gates = [v.page.get_by_role("region", name="The plan waits for you") for v in (first, second)]
     for gate in gates:
         expect(gate).to_be_visible()
     second.page.route("**/events?*", lambda route: route.abort())  # it hears nothing of the first one's decision
     second.page.evaluate("() => dispatchEvent(new Event('offline'))")
-    second.expected.add("net")
     host.hold("DraftSection")
     gates[0].get_by_role("button", name="Approve").click()
     expect(gates[0]).to_be_hidden()

@@ -155,6 +155,17 @@ async def test_an_approval_of_a_plan_that_was_edited_meanwhile_is_refused() -> N
     assert [s.title for s in plan.sections] == ["One", "Two"]
 
 
+async def test_an_approval_of_another_outline_is_no_repeat_of_the_one_that_stands() -> None:
+    coordinator = await waiting()
+    mine = Decision(what="approve", on=1, outline=TWO)
+    await coordinator.decide("S", mine)
+    await coordinator.decide("S", mine)  # asked again, because the answer was lost
+    with pytest.raises(DecisionConflict, match="decided already"):
+        await coordinator.decide("S", Decision(what="approve", on=1, outline=FIVE))
+    with pytest.raises(DecisionConflict, match="decided already"):
+        await coordinator.decide("S", Decision(what="approve", on=1))
+
+
 @pytest.mark.parametrize("round_", range(5))
 async def test_of_two_edits_at_once_one_is_refused_and_the_plan_is_no_mix(round_: int) -> None:
     coordinator = await waiting()

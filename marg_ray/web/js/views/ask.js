@@ -31,7 +31,7 @@ export async function askView() {
   const recent = h(
     "section.recent",
     { "aria-labelledby": "recent-title", hidden: true },
-    h("h2", { id: "recent-title" }, "Lately"),
+    h("h2", { id: "recent-title" }, "Recent runs"),
     h("ul.plain"),
   );
   const node = h(

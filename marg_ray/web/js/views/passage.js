@@ -70,8 +70,8 @@ export class Passages {
     fill(
       this.body,
       about ? this.head(about) : h("p", {}, "This sentence cites nothing that supports it."),
-      sentences.length ? checks(sentences) : null,
       ids.map((id) => this.quote(id, about)),
+      sentences.length ? checks(sentences) : null,
       about && this.foot(about),
     );
     this.body.scrollTop = 0;
@@ -192,18 +192,19 @@ export class Passages {
   }
 }
 
-/** What the check found, a sentence a line. */
+/** What the check found: sentences of which it found the same are told together. */
 function checks(sentences) {
+  const groups = Map.groupBy(sentences, (s) => `${s.verdict} ${s.reason}`);
   return h(
     "ul.plain.checks",
     { "aria-label": "What the check found" },
-    sentences.map((s) =>
+    [...groups.values()].map((group) =>
       h(
         "li",
         {},
-        verdictBadge(s.verdict),
-        sentences.length > 1 && h("q.of", { dir: "auto" }, oneLine(s.text)),
-        h("p.reason", { dir: "auto" }, s.reason || verdictOf(s.verdict).text),
+        verdictBadge(group[0].verdict),
+        h("p.reason", { dir: "auto" }, group[0].reason || verdictOf(group[0].verdict).text),
+        sentences.length > 1 && group.map((s) => h("q.of", { dir: "auto" }, oneLine(s.text))),
       ),
     ),
   );

@@ -160,7 +160,7 @@ class Player {
     const share = this.length ? this.at / this.length : 0;
     this.cut = cut;
     this.times = times(this.entries, cut);
-    this.length = Math.max(this.times.at(-1), 0.1);
+    this.length = Math.max(this.times.at(-1), 0.01);
     this.range.max = String(this.length);
     this.drawLanes();
     this.seek(share * this.length);

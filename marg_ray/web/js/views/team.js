@@ -19,7 +19,7 @@ const KIND_WORDS = {
 function resting(session) {
   if (isOver(session.status)) return "done";
   if (session.status === "paused") return "paused";
-  return session.waiting_for ? "waits for you" : session.position ? "waits for its place" : "idle";
+  return session.position ? "waits for its place" : "idle";
 }
 
 export class Team {
@@ -76,8 +76,9 @@ export class Team {
       "li.task",
       { data: { task: task.id } },
       h("span.task-kind", {}, KIND_WORDS[task.kind] ?? task.kind),
-      task.target && h("span.task-target", { dir: "auto", title: task.target }, task.target),
-      h("span.task-where", {}, title && h("bdi", {}, title), h("time")),
+      h("bdi.task-target", { title: task.target || title }, task.target || title),
+      h("time"),
+      task.target && title && h("bdi.task-where", {}, `for ${title}`),
     );
   }
 

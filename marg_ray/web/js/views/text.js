@@ -112,7 +112,7 @@ export class ReportText {
       section.gap
         ? h(
             "p.gap",
-            { lang: "en" },
+            { lang: "en", dir: "ltr" },
             icon("info"),
             h("span", { dir: "auto" }, `Nothing was found for this section: ${section.gap}.`),
           )
@@ -180,7 +180,7 @@ export class ReportText {
     return this.part(
       "disagreements",
       "Where the sources disagree",
-      { class: "disagree", lang: "en" },
+      { class: "disagree", lang: "en", dir: "ltr" },
       contradictions.map((dispute) =>
         h(
           ".dispute",
@@ -224,7 +224,7 @@ export class ReportText {
     return this.part(
       "unanswered",
       "Not answered by the documents",
-      { lang: "en" },
+      { lang: "en", dir: "ltr" },
       h(
         "ul",
         {},
