@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -44,7 +44,7 @@ class Outcome:
     spent: Usage
 
 
-async def follow(hub: Hub, service: Service, session_id: str) -> AsyncIterator[Happening]:
+async def follow(hub: Hub, service: Service, session_id: str) -> AsyncGenerator[Happening]:
     """Everything that happens until the session is over, or stops, with signs of life between.
 
     Who stops listening stops nothing.

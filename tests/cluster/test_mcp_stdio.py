@@ -38,7 +38,7 @@ async def test_the_tools_over_a_process_whose_output_is_the_protocol_alone(tmp_p
     )
     told: list[str] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     async with Client(server, read_timeout_seconds=240) as client:

@@ -32,6 +32,10 @@ def runs(pid: str) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def environment(pid: str) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
 @pytest.fixture
 async def source(tmp_path: Path) -> AsyncIterator[Any]:
     made: list[McpSource] = []
@@ -89,21 +93,19 @@ async def test_nothing_found_is_no_failure(source: Any) -> None:
         assert (await source(McpServer(url=url)).search("tidal power", 5)).hits == ()
 
 
-async def test_a_program_is_started_once_and_ends_with_its_input(source: Any, tmp_path: Path) -> None:
+async def test_a_program_is_started_once_without_our_keys_and_ends_with_its_input(
+    source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     mark = tmp_path / "starts"
     asked = source(started("good", env={mcp_double.MARK: str(mark)}))
     await asyncio.gather(*(asked.search(f"query {n}", 2) for n in range(6)))
     pids = mark.read_text().split()
     assert len(pids) == 1
+    assert b"PATH=" in environment(pids[0])
+    assert b"sk-ours" not in environment(pids[0])
     await asked.close()
     assert not runs(pids[0])
-
-
-async def test_no_key_of_ours_reaches_a_program(source: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from marg_ray.sources.mcp import wire
-
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
-    assert "OPENAI_API_KEY" not in wire.get_default_environment()
 
 
 # ---- what goes wrong

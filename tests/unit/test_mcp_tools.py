@@ -32,6 +32,7 @@ from marg_ray.records import Hit, Note, SourceKind
 from marg_ray.settings import McpServer
 from marg_ray.sources.mcp import McpSource
 from marg_ray.sources.protocol import Found
+from marg_ray.store.protocol import SessionRow
 from tests.asked import MANY, QUESTION, parts_of, settled
 from tests.flow import TIDES, Held, World
 from tests.followed import listening
@@ -128,8 +129,8 @@ async def test_making_the_server_leaves_the_process_its_logging(service: Service
 async def test_research_gives_the_report_and_tells_every_step(service: Service) -> None:
     told: list[tuple[float, str]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        told.append((done, message or ""))
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message or ""))
 
     async with talking(tools_of(service)) as client:
         arguments = {"question": QUESTION, "depth": "overview", "web": True}
@@ -163,9 +164,10 @@ async def test_a_call_that_is_given_up_stops_no_session(tmp_path: Path) -> None:
     tools = tools_of(parts_of(world, service=MANY))
     async with talking(tools) as client:
         call = asyncio.ensure_future(client.call_tool("research", {"question": QUESTION, "depth": "overview"}))
-        rows = await world.store.sessions()
+        rows: list[SessionRow] = []
         async with asyncio.timeout(30):
             while not rows:
+                await asyncio.sleep(0)
                 rows = await world.store.sessions()
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
@@ -176,7 +178,7 @@ async def test_a_call_that_is_given_up_stops_no_session(tmp_path: Path) -> None:
 async def test_another_owners_session_is_not_there(service: Service) -> None:
     tools = tools_of(service)
     async with talking(tools) as client:
-        mine = await client.call_tool("research", {"question": QUESTION, "depth": "overview"})
+        mine = await client.call_tool("research", {"question": QUESTION, "depth": "overview", "web": True})
     async with talking(tools, Caller(owner="another")) as client:
         other = await client.call_tool("research_status", {"session_id": mine.structured_content["session_id"]})
     assert other.is_error
@@ -353,7 +355,9 @@ async def test_the_same_tools_over_http_for_old_clients_and_new(service: Service
         for mode in ("auto", "legacy"):
             told: list[str] = []
 
-            async def progress(done: float, total: float | None, message: str | None, told: list[str] = told) -> None:
+            async def progress(
+                progress: float, total: float | None, message: str | None, told: list[str] = told
+            ) -> None:
                 told.append(message or "")
 
             async with Client(f"http://127.0.0.1:{port}{PATH}", mode=mode) as client:

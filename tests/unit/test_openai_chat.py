@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import openai
@@ -20,7 +20,7 @@ from marg_ray.api.openai.asked import EARLIER, asked_in
 from marg_ray.api.openai.bodies import ChatIn
 from marg_ray.api.openai.errors import BadParameter, ModelUnknown, error_of
 from marg_ray.api.openai.streaming import in_pieces
-from marg_ray.api.service import Answer, Cited, Turn
+from marg_ray.api.service import Answer, Assistant, Cited, Turn
 from marg_ray.errors import UsageError
 from marg_ray.kinds import Depth
 from marg_ray.memory.cache import QueryCache
@@ -59,7 +59,7 @@ def assistant() -> Knows:
 
 @pytest.fixture
 async def address(world: World, assistant: Knows) -> AsyncIterator[str]:
-    service = replace(parts_of(world, service=MANY | {"heartbeat_s": 0.2}), assistant=assistant)
+    service = replace(parts_of(world, service=MANY | {"heartbeat_s": 0.2}), assistant=cast(Assistant, assistant))
     async with listening(create_app(service)) as port:
         yield f"http://127.0.0.1:{port}/v1"
 
@@ -157,7 +157,7 @@ async def test_a_quiet_stream_gives_signs_of_life_and_who_leaves_stops_nothing(t
     world = Held(tmp_path)
     app = create_app(parts_of(world, service=MANY | {"heartbeat_s": 0.05}))
     async with listening(app) as port, httpx.AsyncClient() as http:
-        asked = {"json": ASK | {"stream": True}, "timeout": 30}
+        asked: dict[str, Any] = {"json": ASK | {"stream": True}, "timeout": 30}
         async with http.stream("POST", f"http://127.0.0.1:{port}/v1/chat/completions", **asked) as reply:
             beats = 0
             async for line in reply.aiter_lines():

@@ -103,7 +103,7 @@ def _research(body: ChatIn, question: str, told: dict[str, Any]) -> ResearchIn:
     sources = (
         body.sources.model_dump() if body.sources else {n: told[n] for n in ("web", "library", "shared") if n in told}
     )
-    limits = {n: told[n] for n in ("cost", "tokens", "seconds", "searches") if n in told}
+    limits: dict[str, Any] = {n: told[n] for n in ("cost", "tokens", "seconds", "searches") if n in told}
     limits |= body.limits.model_dump(exclude_none=True) if body.limits else {}
     same = {n: told[n] for n in ("language", "strict", "fresh") if n in told}
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +75,7 @@ def line_of(happening: Happening) -> str:
 
 async def answering(
     service: Service, hub: Hub, who: Caller, begun: Said | Taken, chunks: Chunks
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """The whole stream. An error that comes too late for a status is its last event."""
     yield chunks.delta(role="assistant", content="")
     try:
@@ -100,7 +100,7 @@ async def answering(
     yield DONE
 
 
-async def _reasoning(service: Service, hub: Hub, taken: Taken, chunks: Chunks) -> AsyncIterator[bytes]:
+async def _reasoning(service: Service, hub: Hub, taken: Taken, chunks: Chunks) -> AsyncGenerator[bytes]:
     place = f"session {taken.session_id}: /v1/research/{taken.session_id}"
     yield chunks.reasoning(f"{place}, finished before\n" if taken.cached else f"{place}\n")
     for note in taken.notes:
