@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,11 +16,12 @@ import uvicorn
 from marg_ray.actors.assembly import Places
 from marg_ray.actors.live import Progress, Running, status_word
 from marg_ray.api.service import Service, Sessions
-from marg_ray.folding import replay
+from marg_ray.folding import apply, replay
 from marg_ray.messages import Message, SearchDone, SessionStarted
 from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.records import Request
 from marg_ray.settings import Settings
+from marg_ray.state import ResearchState
 from marg_ray.store.memory import MemoryStore
 from marg_ray.store.protocol import SessionRow, Store
 
@@ -38,6 +39,7 @@ class Followed:
     fault: Exception | None = None  # raised by `progress` while it is set
     hole: int = 0  # entries that the next answer leaves out
     _epochs: dict[str, int] = field(default_factory=dict)
+    _states: dict[str, ResearchState] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -63,10 +65,11 @@ class Followed:
         """Put it into the log and tell those who wait."""
         if session_id not in self._epochs:
             self._epochs[session_id] = await self.store.take_over(session_id)
-        entries = await self.store.read(session_id)
-        status = status_word(replay([*(e.message for e in entries), message])) if len(entries) < 50 else "running"
+            self._states[session_id] = replay(e.message for e in await self.store.read(session_id))
+        state = self._states[session_id] = apply(self._states.get(session_id, ResearchState()), message)
+        row = await self.store.session(session_id)
         await self.store.append(
-            session_id, message, expected_seq=len(entries), epoch=self._epochs[session_id], status=status
+            session_id, message, expected_seq=row.seq, epoch=self._epochs[session_id], status=status_word(state)
         )
         self.tell()
 
@@ -77,7 +80,9 @@ class Followed:
     async def searches(self, count: int, session_id: str = "S", text: str = "tides") -> None:
         first = (await self.store.session(session_id)).seq
         for n in range(first, first + count):
-            await self.say(SearchDone(task_id=f"{session_id}/search/{n}", section="s1", query=f"{text} {n}"), session_id)
+            await self.say(
+                SearchDone(task_id=f"{session_id}/search/{n}", section="s1", query=f"{text} {n}"), session_id
+            )
 
     async def progress(self, session_id: str, after: int = 0, wait_s: float = 10.0) -> Progress:
         self.asked += 1
@@ -102,6 +107,14 @@ class Followed:
         return Progress(entries=tuple(entries), running=self.running, status=row.status)
 
 
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.001)
+
+
 def service_over(followed: Followed, folder: Path, **settings: Any) -> Service:
     return Service(
         settings=Settings.model_validate({"home": folder, **settings}),
@@ -118,8 +131,7 @@ async def listening(app: Any) -> AsyncIterator[int]:
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0)
+    await eventually(lambda: server.started)
     try:
         yield server.servers[0].sockets[0].getsockname()[1]
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import re
 from collections.abc import AsyncIterator, Mapping
@@ -31,14 +32,15 @@ class Parser:
     comments: int = 0
     retry: str = ""
     last_id: str = ""
+    _decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8"))
     _rest: str = ""
     _data: list[str] = field(default_factory=list)
     _name: str = ""
     _id: int | None = None
 
     def feed(self, data: bytes) -> list[Event]:
-        """Whole frames only, as our server writes them."""
-        lines = re.split(r"\r\n|\n|\r", self._rest + data.decode())
+        """The events that are complete by now."""
+        lines = re.split(r"\r\n|\n|\r", self._rest + self._decoder.decode(data))
         self._rest = lines.pop()
         return [event for line in lines if (event := self._line(line)) is not None]
 
@@ -56,7 +58,7 @@ class Parser:
             case "event":
                 self._name = value
             case "id":
-                self._id, self.last_id = int(value), value
+                self._id = int(value)
             case "retry":
                 self.retry = value
             case _:
@@ -65,6 +67,7 @@ class Parser:
 
     def _dispatch(self) -> Event | None:
         event = Event(self._name, json.loads("\n".join(self._data)), self._id) if self._data else None
+        self.last_id = str(self._id) if self._id is not None else self.last_id
         self._data, self._name, self._id = [], "", None
         return event
 

@@ -143,6 +143,7 @@ class Channel:
         else:
             if self.tail.head > before or isinstance(exc, SessionMoved):
                 self._heard = self.loop.time()
+                return
         if not self.last and self.loop.time() - self._heard > self.pace.absent_s:
             self.failed = True
             self._end(_error(exc))

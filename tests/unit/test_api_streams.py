@@ -20,7 +20,7 @@ from marg_ray.messages import SessionCancelled, SessionPaused, SessionResumed, T
 from marg_ray.records import Role
 from marg_ray.state import ResearchState
 from marg_ray.store.protocol import SessionRow
-from tests.followed import Followed
+from tests.followed import Followed, eventually
 from tests.sse import Event, Parser
 
 CANCELLED = SessionCancelled(task_id="S/cancel")
@@ -34,7 +34,8 @@ def hub_over(followed: Followed, pace: Pace = FAST, view: Any = session_view) ->
 
 async def rest(reader: Reader) -> list[Event]:
     """What comes until the stream is over."""
-    parser, found = Parser(), []
+    parser = Parser()
+    found: list[Event] = []
     async with asyncio.timeout(30):
         while piece := await reader.next():
             found += parser.feed(piece)
@@ -47,10 +48,13 @@ async def read_all(hub: Hub, followed: Followed, after: int = 0, *, boards: bool
 
 
 async def until(seq: int, reader: Reader) -> list[Event]:
-    parser, found = Parser(), []
+    parser = Parser()
+    found: list[Event] = []
     async with asyncio.timeout(30):
         while not any(event.id == seq for event in found):
-            found += parser.feed(await reader.next())
+            piece = await reader.next()
+            assert piece, "the stream is over"
+            found += parser.feed(piece)
     return found
 
 
@@ -63,9 +67,7 @@ async def nothing_left() -> AsyncIterator[None]:
     """No task that began inside outlives it by more than a few turns of the loop."""
     before = asyncio.all_tasks()
     yield
-    async with asyncio.timeout(10):
-        while asyncio.all_tasks() - before:
-            await asyncio.sleep(0)
+    await eventually(lambda: not asyncio.all_tasks() - before)
 
 
 async def test_readers_that_come_at_any_time_get_every_event_once_and_in_order() -> None:
@@ -92,9 +94,7 @@ async def test_however_many_read_one_asks_the_coordinator() -> None:
     hub = hub_over(followed)
     async with nothing_left():
         reading = [asyncio.create_task(read_all(hub, followed)) for _ in range(50)]
-        async with asyncio.timeout(10):
-            while not followed.waiting:
-                await asyncio.sleep(0)
+        await eventually(lambda: bool(followed.waiting))
         assert followed.waiting == 1
         await followed.say(CANCELLED)
         await asyncio.gather(*reading)
@@ -132,7 +132,13 @@ async def test_a_session_that_is_over_is_read_without_its_coordinator() -> None:
     async with nothing_left():
         events = await read_all(hub_over(followed), followed, boards=True)
     assert followed.asked == 0
-    assert [event.name for event in events] == ["session_started", *["search_done"] * 3, "session_cancelled", "board", "end"]
+    assert [event.name for event in events] == [
+        "session_started",
+        *["search_done"] * 3,
+        "session_cancelled",
+        "board",
+        "end",
+    ]
     assert events[-2].data["status"] == "cancelled"
     assert events[-2].data["seq"] == 5
 
@@ -180,9 +186,7 @@ async def test_connecting_and_dropping_leaves_nothing() -> None:
         for _ in range(200):
             with hub.reading(row) as reader:
                 await reader.next()
-        async with asyncio.timeout(10):
-            while hub._channels:
-                await asyncio.sleep(0)
+        await eventually(lambda: not hub._channels)
         assert not followed.waiting
         await followed.say(CANCELLED)  # nobody listened, and it is not missed:
         assert ids(await read_all(hub, followed)) == [1, 2]
@@ -359,7 +363,8 @@ async def test_a_board_shows_what_changes_without_an_entry() -> None:
         await until(1, reader)
         followed.running = (Running(id="S/plan", role="planner", kind="plan", section="", target="", since=1.5),)
         followed.tell()
-        parser, boards = Parser(), []
+        parser = Parser()
+        boards: list[dict[str, Any]] = []
         async with asyncio.timeout(30):
             while not (boards and boards[-1]["running"]):
                 boards += [e.data for e in parser.feed(await reader.next()) if e.name == "board"]

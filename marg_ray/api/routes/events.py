@@ -89,7 +89,7 @@ _EXAMPLE = """retry: 900
 
 id: 1
 event: session_started
-data: {"seq":1,"at":"2026-11-30T12:00:00+00:00","kind":"session_started","role":"owner","section":"","text":"asked: ..."}
+data: {"seq":1,"at":"2026-11-30T12:00:00+00:00","kind":"session_started","role":"owner", ...}
 
 event: board
 data: {"id":"20261130-120000-ab12cd","status":"running", ...}
