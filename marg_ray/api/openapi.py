@@ -31,6 +31,24 @@ A question is answered by a report whose every sentence cites passages that were
 own sessions, documents and conversations.
 """
 
+GUARDED = {
+    "401": "A key is needed, or the one that came is not valid.",
+    "403": "The key lacks a scope, or another site's page sends this.",
+    "421": "The server is called by a name that is not its own.",
+    "429": "Too many requests; `Retry-After` says when to come again.",
+}
+UNREADABLE = {"400": "The body cannot be read.", "413": "The body is too large."}
+EVENT = {
+    "type": "object",
+    "description": "one event; `data` is JSON",
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"type": "string"},
+        "data": {"type": "string"},
+        "retry": {"type": "integer"},
+    },
+}
+
 
 def described(app: FastAPI) -> None:
     """Have the application's document made once, with keys, problems and the report's schema in it."""
@@ -56,9 +74,24 @@ def _document(app: FastAPI) -> dict[str, Any]:
     schemas = parts.setdefault("schemas", {})
     for model in (Problem, Report):
         _add(schemas, model)
+    for item in document["paths"].values():
+        for operation in item.values():
+            _complete(operation)
     parts["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": "`marg keys add` makes one"}}
     document["security"] = [{"key": []}, {}]
     return document
+
+
+def _complete(operation: dict[str, Any]) -> None:
+    """Add what the guards may answer before a route is reached, and what an event of a stream looks like."""
+    answers: dict[str, Any] = operation["responses"]
+    for status, what in (GUARDED | UNREADABLE if "requestBody" in operation else GUARDED).items():
+        problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        answers.setdefault(status, {"description": what, "content": problem})
+    for answer in answers.values():
+        if stream := answer.get("content", {}).get("text/event-stream"):
+            stream["schema"] = EVENT
+    operation["responses"] = dict(sorted(answers.items()))
 
 
 def _add(schemas: dict[str, Any], model: type[Any]) -> None:

@@ -26,8 +26,10 @@ MAX_COUNT = 1_000_000_000_000  # of tokens, searches, tasks: more is no limit, a
 QUESTION = "What are the environmental effects of tidal barrages?"
 
 
-def _plain(value: str) -> str:
+def _plain(value: str | None) -> str | None:
     """No lone surrogates and no NUL: neither UTF-8 nor a database takes them."""
+    if value is None:
+        return None
     try:
         value.encode()
     except UnicodeEncodeError:

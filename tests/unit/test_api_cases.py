@@ -22,7 +22,7 @@ from marg_ray.state import ResearchState
 from marg_ray.store.protocol import Store
 from marg_ray.store.sql import SqlStore, sqlite_url
 from marg_ray.tasks import Task
-from tests.asked import LIMIT_S, MANY, client_of, parts_of, settled
+from tests.asked import LIMIT_S, MANY, QUESTION, client_of, parts_of, settled
 from tests.flow import World
 from tests.lives import end
 from tests.shared import case_file, needs_shared
@@ -176,7 +176,7 @@ async def test_a_key_belongs_to_its_owner(tmp_path: Path) -> None:
 
 # ---- API-05
 
-RACE = "Which tidal plants are running?"
+RACE = QUESTION
 TWO = [{"title": "Rance"}, {"title": "Sihwa"}]
 FIVE = [{"title": f"Plant {n}"} for n in range(1, 6)]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 import schemathesis
+import schemathesis.wfc.escalation  # an import in the midst of a test is more than Python 3.11 can do with threads
 from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -19,9 +20,7 @@ from schemathesis.checks import status_code_conformance as documented_status
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.generation import GenerationMode
 
-from marg_ray.actors.coordinator import Coordinator
 from marg_ray.api.app import create_app
-from marg_ray.report.model import from_json
 from tests.asked import MANY, parts_of
 from tests.flow import World
 from tests.listening import listening
@@ -89,37 +88,33 @@ def test_every_reference_leads_somewhere(app: FastAPI) -> None:
 
 # ---- whatever it is sent
 
-EXAMPLES = 12  # a route and kind of data: right, and wrong
+EXAMPLES = 5  # a route and kind of data: right, and wrong
 MADE_UP = 0.3  # of the ids
 
 
-def finished_session(folder: Path) -> World:
-    """A world with the finished session `S`."""
-    world = World(folder)
-    asyncio.run(_ask(world))
-    return world
-
-
-async def _ask(world: World) -> None:
+@contextlib.asynccontextmanager
+async def asked(world: World) -> AsyncIterator[None]:
+    """The finished session `S`, made in the server's own event loop. Others halt at once, and cost nothing."""
     await world.ask()
-    world.coordinator._drop("S")  # nothing of it belongs to this event loop any more
+    world.broken = frozenset({"search"})
+    yield
 
 
 def test_whatever_it_is_sent_it_answers_as_documented(tmp_path: Path) -> None:
-    world = finished_session(tmp_path)
-    world.coordinator = Coordinator(world.store, world._dispatch)
-    report = next(world.folder.joinpath("reports").iterdir()).read_text("utf-8")
+    world = World(tmp_path)
+    app = create_app(parts_of(world, service=MANY))
+    app.state.beside.append(lambda: asked(world))
     faults: list[str] = []
-    with listening(create_app(parts_of(world, service=MANY))) as url:
-        schema = schemathesis.openapi.from_url(f"{url}/openapi.json")
+    with listening(app) as url, requests.Session() as session:
+        report = session.get(f"{url}/v1/research/S/report", timeout=120).json()
+        schema = schemathesis.openapi.from_url(f"{url}/openapi.json", timeout=120)
         known = {
             "session_id": ["S"],
-            "evidence_id": [e.id for e in from_json(report).evidence][:3],
-            "source_id": [s.id for s in from_json(report).sources],
+            "evidence_id": [e["id"] for e in report["evidence"]][:3],
+            "source_id": [s["id"] for s in report["sources"]],
         }
-        with requests.Session() as session:
-            for found in schema.get_all_operations():
-                faults += judged(found.ok(), known, session)
+        for found in schema.get_all_operations():
+            faults += judged(found.ok(), known, session)
     assert not faults, "\n\n".join(faults)
 
 
@@ -127,27 +122,33 @@ def judged(operation: Any, known: dict[str, list[str]], session: requests.Sessio
     """What is wrong with the answers of a route to data that fits its schema, and to data that does not."""
     faults = []
     for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:
-
-        @settings(
-            max_examples=EXAMPLES,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            phases=[Phase.explicit, Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(data=st.data())
-        def run(data: st.DataObject, mode: GenerationMode = mode) -> None:
-            case = data.draw(operation.as_strategy(generation_mode=mode))
-            for name, ids in known.items():
-                if name in (case.path_parameters or {}) and data.draw(st.floats(0, 1)) > MADE_UP:
-                    case.path_parameters[name] = data.draw(st.sampled_from(ids))
-            case.call_and_validate(session=session, checks=CHECKS, timeout=30)
-
         try:
-            run()
+            sender(operation, mode, known, session)()
         except Unsatisfiable:  # nothing about it can be wrong
             pass
         except (FailureGroup, Failure) as exc:
-            faults.append(f"{operation.label} ({mode.value}): {exc}")
+            told = getattr(exc, "exceptions", [exc])
+            faults.append(f"{operation.label} ({mode.value}): " + "; ".join(str(e) for e in told))
     return faults
+
+
+def sender(
+    operation: Any, mode: GenerationMode, known: dict[str, list[str]], session: requests.Session
+) -> Callable[[], None]:
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        case = data.draw(operation.as_strategy(generation_mode=mode))
+        for name, ids in known.items():
+            if name in (case.path_parameters or {}) and data.draw(st.floats(0, 1)) > MADE_UP:
+                case.path_parameters[name] = data.draw(st.sampled_from(ids))
+        case.call_and_validate(session=session, checks=CHECKS, timeout=30)
+
+    return run
