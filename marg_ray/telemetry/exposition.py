@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from marg_ray.telemetry.figures import METRICS, Metric, Taken
+from marg_ray.telemetry.figures import METRICS, Labels, Metric, Spread, Taken
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric as Family
@@ -33,40 +35,35 @@ def exposition(taken: Mapping[str, Taken]) -> bytes:
 
 def families(taken: Mapping[str, Taken]) -> Iterator[Family]:
     """Every metric of the table that somebody has a value of."""
+    seen: dict[str, list[tuple[Labels, float | Spread]]] = defaultdict(list)
+    for actor, figures in sorted(taken.items()):
+        for (name, labels), value in sorted(figures.values.items()):
+            seen[name].append(((actor, *labels), value))
+        for (name, labels), spread in sorted(figures.spreads.items(), key=itemgetter(0)):
+            seen[name].append(((actor, *labels), spread))
     for metric in METRICS.values():
-        family = _family(metric)
-        for actor, figures in sorted(taken.items()):
-            _add(family, metric, actor, figures)
-        if family.samples:
-            yield family
+        if metric.name in seen:
+            yield _family(metric, seen[metric.name])
 
 
-def _family(metric: Metric) -> Family:
+def _family(metric: Metric, seen: Sequence[tuple[Labels, float | Spread]]) -> Family:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     labels = [OWNER, *metric.labels]
-    match metric.kind:
-        case "counter":
-            return CounterMetricFamily(metric.name, metric.help, labels=labels)
-        case "gauge":
-            return GaugeMetricFamily(metric.name, metric.help, labels=labels)
-        case "histogram":
-            return HistogramMetricFamily(metric.name, metric.help, labels=labels)
-
-
-def _add(family: Family, metric: Metric, actor: str, figures: Taken) -> None:
-    from prometheus_client.core import HistogramMetricFamily
-
-    if isinstance(family, HistogramMetricFamily):
+    if metric.kind == "histogram":
+        histogram = HistogramMetricFamily(metric.name, metric.help, labels=labels)
         bounds = [*map(_bound, metric.buckets), "+Inf"]
-        for (name, labels), spread in sorted(figures.spreads.items()):
-            if name == metric.name:
-                buckets = list(zip(bounds, map(float, accumulate(spread.counts)), strict=True))
-                family.add_metric([actor, *labels], buckets, spread.total)
-        return
-    for (name, labels), value in sorted(figures.values.items()):
-        if name == metric.name:
-            family.add_metric([actor, *labels], value)  # type: ignore[attr-defined]
+        for place, spread in seen:
+            assert isinstance(spread, Spread)
+            buckets = list(zip(bounds, map(float, accumulate(spread.counts)), strict=True))
+            histogram.add_metric(place, buckets, spread.total)
+        return histogram
+    made = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    family = made(metric.name, metric.help, labels=labels)
+    for place, value in seen:
+        assert isinstance(value, float | int)
+        family.add_metric(place, value)
+    return family
 
 
 def _bound(value: float) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ from marg_ray.telemetry.masking import Mask
 INFO, DEBUG = logging.INFO, logging.DEBUG
 PACKAGE = logging.getLogger("marg_ray")
 LINES = logging.getLogger("marg_ray.agents")
+LOOK_EVERY_S = 1.0  # whether the file was moved away
 FIRST = ("time", "level", "actor", "event", "session", "task", "role", "section")
 
 
@@ -95,7 +97,7 @@ class FileLines(logging.Handler):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self._path = path
+        self._path, self._look_at = path, 0.0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._open()
 
@@ -113,6 +115,9 @@ class FileLines(logging.Handler):
             self.handleError(record)
 
     def _follow(self) -> None:
+        if (now := time.monotonic()) < self._look_at:
+            return
+        self._look_at = now + LOOK_EVERY_S
         try:
             found = os.stat(self._path)
             if (found.st_dev, found.st_ino) == self._file:

@@ -227,7 +227,8 @@ def test_several_processes_share_a_file_without_mixing_their_lines(tmp_path: Pat
     assert [[x["n"] for x in found if x["actor"] == actor] for actor in "ab"] == [list(range(60))] * 2
 
 
-def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
+def test_a_file_that_was_moved_away_is_begun_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "LOOK_EVERY_S", 0.0)
     file = configured(tmp_path / "lines.jsonl")
     lines.say("EXIT", n=1)
     os.rename(file, tmp_path / "lines.1")
