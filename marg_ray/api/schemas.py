@@ -458,5 +458,5 @@ class ReadyOut(Out):
     status: Literal["ok"] = "ok"
     version: str
     model: str
-    auth: Annotated[bool, Field(description="whether requests from elsewhere need a key")]
+    auth: Annotated[bool, Field(description="whether every request needs a key")]
     shared: Annotated[int, Field(description="folders that every caller may search")]

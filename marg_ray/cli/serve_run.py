@@ -147,8 +147,11 @@ class _Serving:
         def on_progress(progress: IndexProgress) -> None:
             if progress.total and progress.done < progress.total and progress.stage not in told:
                 told.add(progress.stage)
-                what = "reading" if progress.stage == "read" else "indexing the passages of"
-                _say(f"{what} {progress.total} {'files' if progress.stage == 'read' else 'documents'}")
+                _say(
+                    f"reading {progress.total} files"
+                    if progress.stage == "read"
+                    else f"indexing {progress.total} passages"
+                )
 
         try:
             await self.marg.index(tuple(map(str, self.shared)), on_progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -33,36 +34,39 @@ class Server:
 
     async def end(self, sign: int = signal.SIGINT) -> int:
         """Interrupt it; its exit code. Nothing that it started is left then."""
-        family = descendants(self.process.pid)
+        family = [os.pidfd_open(pid) for pid in descendants(self.process.pid)]
         assert len(family) > 5, "Ray and its actors were not seen"
         self.process.send_signal(sign)
         async with asyncio.timeout(ENDS_WITHIN_S):
             code = await self.process.wait()
             await self.reading
-        left = {process: name for process, name in processes().items() if process in family}
-        assert not left, f"left behind: {left}"
+            await asyncio.to_thread(gone, family)
         return code
 
 
-def processes() -> dict[tuple[int, str], tuple[str, int]]:
-    """What runs on this machine: (process id, start) to (name, parent). Those that are only not waited for are out."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            name, _, rest = stat.read_text().partition(" (")[2].rpartition(") ")
-            fields = rest.split()
-            if fields[0] != "Z":
-                found[int(stat.parent.name), fields[19]] = (name, int(fields[1]))
-    return found
+def gone(family: Sequence[int]) -> None:
+    """Return when the processes behind these descriptors have ended."""
+    for process in family:
+        ended, _, _ = select.select([process], [], [], ENDS_WITHIN_S)
+        assert ended, "a process was left behind"
+        os.close(process)
 
 
-def descendants(pid: int) -> set[tuple[int, str]]:
+def descendants(pid: int) -> set[int]:
     """The processes that a process has started, and those that they have."""
-    family, parents = set[tuple[int, str]](), {pid}
-    while grown := {p for p, (_, parent) in processes().items() if parent in parents and p not in family}:
-        family |= grown
-        parents |= {child for child, _ in grown}
+    family, parents = set[int](), {pid}
+    while parents:
+        parents = {child for parent in parents for child in children(parent)}
+        family |= parents
     return family
+
+
+def children(pid: int) -> list[int]:
+    found: list[int] = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, listed.read_text().split())
+    return found
 
 
 def free_port() -> int:

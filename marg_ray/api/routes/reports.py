@@ -30,6 +30,8 @@ SessionId = Annotated[str, Path(description="the session's id", examples=["20261
 Format = Literal["md", "html", "json", "pdf", "docx", "bib", "ris"]
 Download = Annotated[bool, Query(description="offer it as a file, named after its title")]
 
+HEAVY = frozenset({"pdf", "docx"})  # seconds of work: more than a hop to another process costs
+
 # It is a page of its own: what a source or a model wrote there reaches nothing of the service.
 REPORT_POLICY = "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox allow-downloads"
 
@@ -160,7 +162,8 @@ async def _written(service: Service, who: Caller, session_id: str, format: str, 
     finished = await report_of(service, row)
     if format not in FORMATS:
         raise UsageError(f"this server writes no .{format}", f"choose one of {', '.join(FORMATS)}")
-    body = await service.offload(FORMATS[format], finished)
+    run = service.offload if format in HEAVY else in_thread
+    body = await run(FORMATS[format], finished)
     headers = {"Cache-Control": "private, no-cache", "ETag": f'"{row.artefact}"'}
     if format == "html":
         headers["Content-Security-Policy"] = REPORT_POLICY

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends
 
 from marg_ray.api import problems
 from marg_ray.api.app import service_of
+from marg_ray.api.guards import needs_keys
 from marg_ray.api.schemas import HealthOut, ReadyOut
 from marg_ray.api.service import Service
 from marg_ray.errors import RuntimeUnavailable, SessionNotFound
@@ -40,6 +41,6 @@ async def ready(service: Parts) -> ReadyOut:
     return ReadyOut(
         version=version("marg-ray"),
         model=service.model_name,
-        auth=service.settings.service.auth != "off",
+        auth=needs_keys(service.settings),
         shared=len(service.shared),
     )
