@@ -174,6 +174,8 @@ class _Book:
                 cited = await self.light(_cited_anew, cited, self.material.evidence, self.material.titles)
             if cited.verdict in KEPT:
                 cited = await self.light(self._as_quoted, cited)
+            if any(_is_heading(cited.text, e.quote) for e in self.material.evidence):
+                continue
             if cited.verdict in KEPT or (found.verdict is Verdict.NOT_FACTUAL and cited.text.endswith((":", "："))):
                 kept.append(cited)
             elif found.verdict is not Verdict.NOT_FACTUAL:
@@ -249,6 +251,15 @@ def _spoken(block: Block) -> list[Sentence]:
         named = [f"{h}: {c}" if h.strip() else c for h, c in zip(heads, cells, strict=False) if c.strip()]
         spoken.append(row.model_copy(update={"text": "; ".join(named)}))
     return spoken
+
+
+def _is_heading(text: str, quote: str) -> bool:
+    """Whether a sentence is no more than a heading of the passage: a line that does not end like a sentence."""
+    bare = text.strip(" .:*").casefold()
+    lines = (line.strip(" *") for line in quote.split("\n")[:-1])
+    return any(
+        line.strip(":").casefold() == bare and not line.endswith((".", "!", "?", "。")) for line in lines if line
+    )
 
 
 def _cited_anew(sentence: Cited, evidence: Sequence[Evidence], titles: Mapping[str, str]) -> Cited:

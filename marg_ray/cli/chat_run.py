@@ -187,7 +187,8 @@ class Terminal:
                 match part:
                     case Looked():
                         if not self.wanted.as_json:
-                            self.console.print(f"  {part.where}: {clean(part.text)}", style="dim", markup=False)
+                            line = f"  {part.where}: {clean(part.text)}"
+                            self.console.print(line, style="dim", markup=False, highlight=False, soft_wrap=True)
                     case Cited():
                         if not self.wanted.as_json:
                             typer.echo(_printed(part, numbers))
@@ -203,7 +204,9 @@ class Terminal:
             if (p := passages.get(cited)) is not None:
                 where = clean(p.title) or clean(p.location)
                 location = f" ({clean(p.location)})" if p.location and p.location != p.title else ""
-                self.console.print(f"  [{number}] {where}{location}", style="dim", markup=False, highlight=False)
+                self.console.print(
+                    f"  [{number}] {where}{location}", style="dim", markup=False, highlight=False, soft_wrap=True
+                )
         if answer.dropped:
             told = f"  {count(len(answer.dropped), 'sentence')} failed the check and was left out"
             self.console.print(told.replace("was", "were") if len(answer.dropped) > 1 else told, style="dim")

@@ -17,6 +17,7 @@ _REFERS = re.compile(
     re.IGNORECASE,
 )
 _ELLIPSIS = re.compile(r"^\s*(?:and|but|or|what about|how about|same for|also)\b[\s,]*", re.IGNORECASE)
+_QUESTION = re.compile(r"(?:what|who|whom|whose|which|when|where|why|how|is|are|was|were|do|does|did|can)\b", re.I)
 _ABOUT_ME = re.compile(
     r"^(?:please\s+)?(?:"
     r"i(?:['’]m| am| was| work| live| study| teach| prefer| like| dislike| love| hate| speak| read| own| use|"
@@ -51,8 +52,10 @@ def standalone(question: str, history: Sequence[Turn]) -> str:
     before = next((t.text for t in reversed(history) if t.role == "user" and len(asked_terms(t.text)) > 1), "")
     if not before:
         return text
-    if (cut := _ELLIPSIS.match(text)) and len(asked_terms(text)) <= 3:
-        new = text[cut.end() :].rstrip("?. ")
+    cut = _ELLIPSIS.match(text)
+    text = text[cut.end() :] if cut else text
+    if cut and not _REFERS.search(text) and not _QUESTION.match(text):
+        new = text.rstrip("?. ")
         others = [w for w in squeeze(before).rstrip("?. ").split() if not any(w.strip(",") in n for n in names(before))]
         return squeeze(f"{' '.join(others)} {new}?") if names(new) else squeeze(f"{before.rstrip('?. ')} {new}?")
     if _REFERS.search(text) or len(asked_terms(text)) < 2:
