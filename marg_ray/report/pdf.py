@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from weasyprint.urls import URLFetcher
 
 PACKAGES = ("libpango-1.0-0", "libpangoft2-1.0-0", "libharfbuzz-subset0")  # Debian's, beside a font
-MAX_LETTERS = 1_500_000  # of the printed page's HTML: about 20 times a long report
+MAX_LETTERS = 600_000  # of the printed page's HTML: about 35,000 words, or a minute of layout
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_ENDLESS = re.compile(r"(?:&[#\w]+;|[^\s<>&]){500}")  # letters without a blank: laying them out takes their square
+_LONG_WORD = re.compile(r"\S{29}")
 _RUNNING = 90  # letters of the title above each page
 
 
@@ -81,6 +83,7 @@ def print_html(report: Report, lacking: tuple[Script, ...] = ()) -> tuple[str, f
         "t": t,
         "way": way,
         "dir": lambda shown: text_direction(Markup(escape(shown)).striptags(), way),
+        "tight": lambda cells: bool(_LONG_WORD.search(" ".join(Markup(escape(c)).striptags() for c in cells))),
         "lang": report.language if _TAG.fullmatch(report.language) else "und",
         "css": Markup(asset("print.css")),
         "running": Markup(_running(t["page_of"], way)),
@@ -96,6 +99,7 @@ def print_html(report: Report, lacking: tuple[Script, ...] = ()) -> tuple[str, f
         "role_rows": [_role_row(role, spent) for role, spent in behind["by_role"]],
     }
     page = _UNPRINTABLE.sub("\ufffd", environment().get_template("print.html.j2").render(context))
+    page = re.sub(r">[^<]{500,}", lambda m: _ENDLESS.sub("\\g<0>\u200b", m.group()), page)
     return page, frozenset(c.picture for s in text["sections"] for c in s.charts if c.picture)
 
 
