@@ -15,9 +15,9 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 from ray import serve
 from ray.serve.schema import LoggingConfig
 
@@ -57,9 +57,12 @@ class Setup:
 
 
 class Args(Record):
-    """`args` of the application in a Serve configuration; settings come from `marg.toml` and the environment."""
+    """`args` of the application in a Serve configuration; settings come from `marg.toml` and the environment.
 
-    docs: tuple[str, ...] = ()
+    On the command line of `serve run` folders have commas between them.
+    """
+
+    docs: Annotated[tuple[str, ...], BeforeValidator(lambda v: v.split(",") if isinstance(v, str) else v)] = ()
     offline: bool = False
     model: str = ""
     replicas: int | None = Field(default=None, ge=1)
@@ -112,7 +115,7 @@ def app(args: dict[str, Any]) -> Application:
 
 def bound(setup: Setup) -> Application:
     replicas = setup.settings.service.replicas
-    return Replica.options(num_replicas=replicas).bind(setup)  # type: ignore[attr-defined, no-any-return]
+    return Replica.options(num_replicas=replicas).bind(setup)  # type: ignore[attr-defined]
 
 
 def start(setup: Setup) -> None:
