@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 KEY = re.compile(r"\bmarg_([0-9a-f]{12})_([0-9a-f]{64})\b")
-_ANY_PART = re.compile(r"(marg_[0-9a-f]{12}_)[0-9a-f]+", re.IGNORECASE)
+TELLING = re.compile(r"marg_[0-9a-f]{12}_[0-9a-f]{16}", re.IGNORECASE)  # so much of a key that it should not be there
+_ANY_PART = re.compile(r"(marg(?:_|%5f)[0-9a-f]{12}(?:_|%5f))[0-9a-f]+", re.IGNORECASE)  # also as addresses write it
 
 
 def masked(text: str) -> str:
     """The same text; of a key only its id is left."""
-    return _ANY_PART.sub(r"\1...", text) if "marg_" in text.lower() else text
+    return _ANY_PART.sub(r"\1...", text) if "marg" in text.lower() else text
 
 
 def mask_logs() -> None:

@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope
 
 from marg_ray.api.refusals import KeyMisplaced, TooLarge, TooSlow
 from marg_ray.errors import UsageError
-from marg_ray.masking import KEY
+from marg_ray.masking import TELLING
 from marg_ray.settings import Settings
 
 MB = 2**20
@@ -24,7 +24,7 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+(?:"|\Z)', re.DOTALL)  # matches to the end where it is not closed: linear
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _SQUARE = bytes.maketrans(b"{}", b"[]")
-_KEY = re.compile(KEY.pattern.encode())
+_KEY = re.compile(TELLING.pattern.encode(), re.IGNORECASE)
 
 
 class UploadTooLarge(TooLarge, HTTPException):

@@ -20,7 +20,7 @@ from marg_ray.api.rates import Rates, Standing
 from marg_ray.api.refusals import CrossSite, KeyMisplaced, Unauthorized, WrongHost
 from marg_ray.api.service import Service
 from marg_ray.errors import MargError, UsageError
-from marg_ray.masking import KEY, mask_logs, masked
+from marg_ray.masking import KEY, TELLING, mask_logs, masked
 from marg_ray.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class Guard:
         path, given = scope["path"], Headers(scope=scope)
         if path in PROBES:
             return receive
-        if KEY.search(path) or KEY.search(unquote(scope.get("query_string", b"").decode("latin-1"))):
+        if TELLING.search(path) or TELLING.search(unquote(scope.get("query_string", b"").decode("latin-1"))):
             raise KeyMisplaced("address")
         is_open = scope["method"] in bodies.SAFE and is_part_of_the_page(path)
         who = await self._caller(scope, given, is_open)

@@ -19,6 +19,7 @@ SECRET = TEXT.rsplit("_", 1)[1]
 def test_of_a_key_its_id_is_left() -> None:
     assert masked(f"Bearer {TEXT}, and {TEXT}!") == f"Bearer marg_{ROW.id}_..., and marg_{ROW.id}_...!"
     assert masked(TEXT[:40]) == f"marg_{ROW.id}_..."  # a part of one
+    assert masked(TEXT.replace("_", "%5F")) == f"marg%5F{ROW.id}%5F..."
     assert masked(TEXT.upper()) == f"MARG_{ROW.id.upper()}_..."
 
 
