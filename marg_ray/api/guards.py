@@ -45,6 +45,7 @@ EXPOSED_HEADERS = (
     "RateLimit-Remaining",
     "RateLimit-Reset",
     "Mcp-Session-Id",
+    "X-Session-Id",
 )
 _ORIGIN = re.compile(r"https?://[^/\s*@?#]+", re.IGNORECASE)
 

@@ -118,5 +118,5 @@ def _translated(start: Message, body: bytes) -> list[Message]:
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For the routes' documentation."""
-    return {s: {"model": ErrorOut} for s in sorted({400, 401, 403, 413, 429, 503, *statuses})}
+    """For the routes' documentation; 422 stands there so that FastAPI does not put another form in."""
+    return {s: {"model": ErrorOut} for s in sorted({400, 401, 403, 413, 421, 422, 429, 503, *statuses})}
