@@ -72,7 +72,7 @@ class Connections:
             aiohttp.ConnectionTimeoutError,
             aiohttp.InvalidURL,
         ) as exc:
-            raise NotSent(str(exc)) from None
+            raise NotSent(_reason(exc)) from None
         async with response:
             yield response
 
@@ -135,3 +135,11 @@ def _without_user(where: SplitResult) -> SplitResult:
 
 def _load() -> None:
     import aiohttp  # noqa: F401
+
+
+def _reason(exc: Exception) -> str:
+    """Why there is no connection, in the system's words."""
+    cause = getattr(exc, "os_error", None)
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        return os.strerror(cause.errno).lower()
+    return str(cause or exc)
