@@ -100,7 +100,7 @@ def test_what_is_wrong_stands_beside_its_field(host: Host, visit: Open) -> None:
 
 def test_nothing_from_outside_becomes_markup(host: Host, visit: Open) -> None:
     page = visit(host.url).page
-    nasty = "<img src=x onerror=\"document.title='run'\"> & <b>tides</b>?"
+    nasty = "How much power do <b>tidal</b> stations produce & <img src=x onerror=\"document.title='run'\">?"
     ask(page, nasty)
     page.wait_for_url("**/report")
     expect(page.get_by_role("heading", level=1)).to_have_text(nasty)

@@ -204,9 +204,9 @@ function controls(kept) {
     ),
     onTimeout: select(
       [
-        ["approve", "go on as if approved"],
+        ["approve", "go on"],
         ["cancel", "end the run"],
-        ["wait", "wait for me"],
+        ["wait", "keep waiting"],
       ],
       kept.onTimeout ?? "approve",
     ),

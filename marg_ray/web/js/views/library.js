@@ -219,30 +219,26 @@ class Library {
   }
 }
 
-function results({ results: found, zone, missing_terms: missing, waiting }) {
+function results({ passages, zone, missing_terms: missing, waiting }) {
   const told = [
-    !found.length && "No document says anything near to this.",
-    found.length > 0 && zone !== "answer" && "They do not answer it directly; this is the nearest.",
+    !passages.length && "No document says anything near to this.",
+    passages.length > 0 && zone !== "answer" && "They do not answer it directly; this is the nearest.",
     missing.length > 0 && `In no document: ${missing.join(", ")}.`,
     waiting > 0 && `${count(waiting, "document")} not indexed yet.`,
   ];
   return h(
     "section.found",
     { "aria-label": "Found" },
-    h("h2", {}, found.length ? `Found in ${count(found.length, "document")}` : "Nothing found"),
+    h("h2", {}, passages.length ? count(passages.length, "passage") : "Nothing found"),
     h("p.hint", {}, told.filter(Boolean).join(" ")),
-    h(
-      "ol.plain",
-      {},
-      found.map((doc) => h("li", {}, h("h3", { dir: "auto" }, doc.title || doc.name), doc.passages.map(passage))),
-    ),
+    h("ol.plain", {}, passages.map(passage)),
   );
 }
 
-const passage = ({ text, heading, page }) =>
+const passage = ({ name, title, text, heading, page }) =>
   h(
-    "figure.quote",
+    "li.quote",
     {},
     h("blockquote", { dir: "auto" }, text),
-    h("figcaption", {}, dotted([heading, page && `page ${page}`])),
+    h("p.where", {}, dotted([h("strong", {}, title || name), heading, page && `page ${page}`])),
   );

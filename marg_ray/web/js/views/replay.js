@@ -70,12 +70,12 @@ class Player {
     this.range = h("input", {
       type: "range",
       min: 0,
-      step: 0.05,
+      step: "any",
       value: 0,
       "aria-label": "Moment of the run",
       oninput: () => (this.pause(), this.seek(Number(this.range.value))),
     });
-    this.where = h("span.where");
+    this.where = h("span.moment");
     this.lanes = h(".lanes");
     this.facts = h("dl.facts");
     this.rows = h("tbody");

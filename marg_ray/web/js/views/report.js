@@ -25,7 +25,8 @@ const kept = new Map(); // the reports seen last, by their digest: they never ch
 export function reportTab(run) {
   const node = h(".report-place", {}, loading(8, "Loading the report"));
   let shown = null;
-  load();
+  if (isRefusal(run.session.report)) fill(node, refusal(run));
+  else load();
   async function load() {
     try {
       const digest = run.session.report?.artefact ?? "";
@@ -45,7 +46,7 @@ export function reportTab(run) {
               h("a.button.primary", { href: runPath(run.id, "progress") }, "Watch it"),
             )
           : error.code === "NoReport"
-            ? refusal(run, error)
+            ? refusal(run)
             : failure(error, { retry: load, lead: "The report cannot be shown" }),
       );
     }
@@ -53,11 +54,14 @@ export function reportTab(run) {
   return { node, dispose: () => shown?.dispose() };
 }
 
+const isRefusal = (report) =>
+  report?.status === "insufficient_evidence" || (report?.status === "budget_stopped" && !report.words);
+
 /** A run that is over without a report: why, and what may help. */
-function refusal(run, error) {
-  const status = error.more?.session_status ?? run.session.status;
+function refusal(run) {
+  const { status } = run.session;
   const [tone, name, text] = OUTCOMES[status] ?? ["quiet", "No report", ""];
-  const reason = error.more?.reason || run.session.report?.verdict || "";
+  const reason = run.session.report?.verdict ?? "";
   return h(
     ".page.narrow.refusal",
     {},

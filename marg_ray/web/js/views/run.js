@@ -202,6 +202,8 @@ class Run {
 
   update(board, session) {
     this.session = session;
+    const sign = { waiting: "(!) ", halted: "(!) ", running: "… ", paused: "‖ " }[session.status] ?? "";
+    document.title = `${sign}${session.question} · MARG-Ray`; // seen while another tab is in front
     this.drawHead();
     board.draw(session);
   }
