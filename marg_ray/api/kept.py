@@ -26,14 +26,9 @@ class Tail:
     """The newest frames of a log. `head` is the number of the last."""
 
     def __init__(self, most: int) -> None:
-        self.head, self._most = 0, most
+        self.head, self.first, self._most = 0, 1, most  # numbers of the newest and of the oldest that is kept
         self._frames: list[bytes] = []
         self._size = 0
-
-    @property
-    def first(self) -> int:
-        """The number of the oldest that is kept."""
-        return self.head - len(self._frames) + 1
 
     def add(self, new: bytes) -> None:
         self._frames.append(new)
@@ -45,17 +40,20 @@ class Tail:
                 self._size -= len(self._frames[gone])
                 gone += 1
             del self._frames[:gone]
+            self.first += gone
 
     def after(self, seq: int) -> tuple[bytes, int] | None:
         """Frames above `seq` in one piece, and the number of the last of them; None: they are not kept any more."""
-        at = max(seq + 1, self.first) - self.first
-        if seq + 1 < self.first:
+        start = at = seq + 1 - self.first
+        if start < 0:
             return None
-        start, size = at, 0
+        if seq >= self.head:
+            return b"", seq
+        size = 0
         while at < len(self._frames) and size < PIECE:
             size += len(self._frames[at])
             at += 1
-        return b"".join(self._frames[start:at]), max(seq, self.first + at - 1)
+        return b"".join(self._frames[start:at]), self.first + at - 1
 
 
 class Board:
