@@ -303,6 +303,12 @@ BY_BODY: dict[str, Callable[[dict[str, str]], tuple[str, str, Any]]] = {
             "metadata": {"session_id": ids["session_id"]},
         },
     ),
+    "a message about a report": lambda ids: ("POST", "/v1/chat", {"message": "How much?", "report": ids["session_id"]}),
+    "a message in a conversation": lambda ids: (
+        "POST",
+        "/v1/chat",
+        {"message": "How much?", "conversation": ids["conversation_id"]},
+    ),
     "a tool": lambda ids: (
         "POST",
         "/mcp",
