@@ -19,7 +19,7 @@ from marg_ray.grounding.snapshots import Document, Part
 from marg_ray.messages import ReportReady, SessionStarted
 from marg_ray.models.testing import CannedModel
 from marg_ray.report.assemble import build_report
-from marg_ray.report.model import Report, to_json
+from marg_ray.report.model import ChartSeries, Report, ReportChart, to_json
 from tests import report_sample
 from tests.flow import TIDES, World, engine_over, page
 from tests.served import service_of
@@ -40,6 +40,17 @@ PAGES = {
         "mud flats fell by 11 percent in five years, because the flats were covered for longer.",
     ),
 }
+CHART = ReportChart(
+    id="capacity",
+    section="s1",
+    kind="bar",
+    title="Capacity of tidal plants",
+    x="Plant",
+    y="Capacity (MW)",
+    labels=("Rance", "Sihwa Lake", "Annapolis Royal"),
+    series=(ChartSeries(name="Capacity", values=(240, 254, 20)),),
+    numbers=(2,),
+)
 
 
 @dataclass
@@ -126,7 +137,7 @@ class Host:
     def plant(self, session_id: str, **changes: object) -> Report:
         """Put the sample report there as if a session had ended with it; `changes` to what it is made from."""
         made = report_sample.inputs(session_id=session_id, **changes)
-        report = build_report(made)
+        report = build_report(made).model_copy(update={"charts": (CHART,)})
 
         async def write() -> None:
             store = self.world.store

@@ -84,6 +84,19 @@ def test_a_report_is_saved_under_a_name(host: Host, visit: Open, tmp_path: Path)
     assert "240 MW" in (tmp_path / "report.md").read_text()
 
 
+def test_a_chart_is_drawn_and_read(host: Host, visit: Open) -> None:
+    host.plant("20260314-0926-chart")
+    page = visit(f"{host.url}/runs/20260314-0926-chart/report").page
+    picture = page.get_by_role("img", name="Chart: Capacity of tidal plants")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    figure = page.locator("figure.chart")
+    figure.get_by_text("Figures").click()
+    expect(figure.get_by_role("row", name="Sihwa Lake 254")).to_be_visible()
+    figure.get_by_role("link", name="Reference 2").click()
+    expect(page.locator("#ref-2")).to_be_in_viewport()
+
+
 def test_what_is_wrong_stands_beside_its_field(host: Host, visit: Open) -> None:
     page = visit(host.url, expected="422").page
     page.get_by_role("button", name="Research this").click()
