@@ -7,6 +7,7 @@ import base64
 import contextlib
 import json
 import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -140,6 +141,8 @@ def _load() -> None:
 def _reason(exc: Exception) -> str:
     """Why there is no connection, in the system's words."""
     cause = getattr(exc, "os_error", None)
-    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+    if isinstance(cause, ConnectionError) and cause.errno:
         return os.strerror(cause.errno).lower()
+    if isinstance(cause, socket.gaierror):
+        return str(cause.strerror).lower()
     return str(cause or exc)
