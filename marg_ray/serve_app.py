@@ -17,8 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+# Serve's patience with its own proxy, which a busy machine is slow to start; read when Ray starts.
+os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "120")
+os.environ.setdefault("RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S", "60")
+
 from pydantic import BeforeValidator, Field, ValidationError
 from ray import serve
+from ray.exceptions import RayError
 from ray.serve.schema import LoggingConfig
 
 from marg_ray.actors.assembly import Places, model_name
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
 
 APP = "marg"  # the name of the application in Serve
 READERS = 10_000  # requests under way in a replica: most of them are streams that wait
-ANSWERS_WITHIN_S, LOOK_EVERY_S = 60.0, 0.2
+ANSWERS_WITHIN_S, LOOK_EVERY_S = 120.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -128,12 +133,12 @@ def start(setup: Setup) -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
     service = setup.settings.service
     quiet = LoggingConfig(log_level="WARNING", enable_access_log=False)
-    serve.start(
-        proxy_location="HeadOnly", http_options={"host": service.host, "port": service.port}, logging_config=quiet
-    )
+    http = {"host": service.host, "port": service.port}
     try:
+        with contextlib.suppress(TimeoutError):  # it is slow, and is waited for below
+            serve.start(proxy_location="HeadOnly", http_options=http, logging_config=quiet)
         serve.run(bound(setup), name=APP, route_prefix="/", logging_config=quiet)
-    except RuntimeError as exc:  # of a deployment that failed, with the end of its log
+    except (RuntimeError, RayError) as exc:  # of a deployment that failed, with the end of its log
         raise RuntimeUnavailable("", f"the service: {' '.join(str(exc).split())[-600:]}") from None
     _look_for(address_of(service))
 

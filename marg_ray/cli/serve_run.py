@@ -100,7 +100,7 @@ class _Serving:
         return 0
 
     async def _start(self) -> None:
-        from marg_ray.serve_app import Setup, address_of, start
+        from marg_ray.serve_app import Setup, address_of, start  # before Ray starts: it says how patient Serve is
 
         _say("starting Ray and the agents" if not self.settings.runtime.ray_address else "attaching to Ray")
         await self.marg.start()

@@ -19,10 +19,10 @@ import pytest
 
 from tests.cluster.conftest import LIBRARY, ROOT
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 QUESTION = "What are the environmental effects of tidal barrages?"
-STARTS_WITHIN_S, ENDS_WITHIN_S = 180, 120
+STARTS_WITHIN_S, ENDS_WITHIN_S = 240, 120
 
 
 @dataclass
