@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,8 +46,8 @@ def export(
         delivered = deliver(report, (file,), otherwise_text=False)
     else:
         delivered = _deliver_to(_reserved(report, out or Path(), names or (opt.Format.PDF,)), report)
-    for line in delivered.files:
-        typer.echo(line)
+    for file in delivered.files:
+        typer.echo(os.fsencode(file))
     tell(delivered)
     raise typer.Exit(1 if delivered.nothing else 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -135,8 +136,8 @@ def _print_report(
         typer.echo(render(report, fmt), nl=False)
         return
     delivered = export(report, files, otherwise_text=False)
-    for line in delivered.files:
-        typer.echo(line)
+    for file in delivered.files:
+        typer.echo(os.fsencode(file))
     tell(delivered)
     raise typer.Exit(1 if delivered.nothing else 0)
 

@@ -43,10 +43,17 @@ def unique_name(title: str, ending: str, taken: Collection[str]) -> str:
 
 
 def reserve(folder: Path, title: str, ending: str) -> Path:
-    """Create an empty file for `title` in `folder` under a name of its own; nothing is overwritten."""
+    """Create an empty file for `title` in `folder` under a name of its own; nothing is overwritten.
+
+    Where the locale's file names know no other letters, they are ASCII.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     while True:
         path = folder / unique_name(title, ending, os.listdir(folder))
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            path = folder / unique_name(_ascii(title), ending, os.listdir(folder))
         try:
             path.touch(exist_ok=False)
         except FileExistsError:
