@@ -25,6 +25,7 @@ from marg_ray.report.model import (
     ReportSource,
 )
 from marg_ray.sources.parse import parse
+from tests.flow import World
 from tests.shared import CASES, needs_shared
 
 LIBRARY = Path(__file__).resolve().parents[2] / "examples" / "library"
@@ -233,3 +234,17 @@ def test_a_picture_that_cannot_be_drawn_costs_itself_only(tmp_path: Path, monkey
     html = to_html(report.model_copy(update={"charts": charts_of(report, lambda _: document)}))
     assert "data:image/svg" not in html
     assert '<td dir="auto">240</td>' in html
+
+
+async def test_charts_that_cannot_be_chosen_cost_themselves_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("marg_ray.actors.formatter.charts_of", broken)
+    world = World(tmp_path)
+    report = world.report(await world.ask())
+    assert report.sentences()
+    assert report.charts == ()
+    assert [n.kind for n in report.notes if n.kind == "charts"] == ["charts"]
