@@ -46,8 +46,8 @@ def export(
         delivered = deliver(report, (file,), otherwise_text=False)
     else:
         delivered = _deliver_to(_reserved(report, out or Path(), names or (opt.Format.PDF,)), report)
-    for file in delivered.files:
-        typer.echo(os.fsencode(file))
+    for written in delivered.files:
+        typer.echo(os.fsencode(written))
     tell(delivered)
     raise typer.Exit(1 if delivered.nothing else 0)
 

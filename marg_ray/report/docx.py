@@ -326,7 +326,7 @@ class _Writer:
         self._heading(self.t["careful"], 1, "careful")
         for remark in self.remarks.all:
             line = self.word.paragraph(way=self._way_of(remark.text))
-            line.bookmarked(f"remark_{remark.number}", lambda to, sign=remark.sign: to.text(sign, BOLD))
+            line.bookmarked(f"remark_{remark.number}", _writes(remark.sign, BOLD))
             line.text(f" {remark.text}")
             why = f": {remark.reason}" if remark.reason else ""
             detail = self.word.paragraph("Detail", self._way_of(why))
@@ -373,8 +373,8 @@ class _Writer:
             item.text(rest)
 
 
-def _writes(text: str) -> Callable[[Paragraph], object]:
-    return lambda to: to.text(text)
+def _writes(text: str, look: Look = PLAIN) -> Callable[[Paragraph], object]:
+    return lambda to: to.text(text, look)
 
 
 def _drawn(chart: ReportChart) -> bytes:
