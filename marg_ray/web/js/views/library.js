@@ -49,7 +49,7 @@ class Library {
       ),
     );
     this.node = h(
-      ".page",
+      ".page.list",
       {},
       h(".page-head", {}, h("h1", { tabIndex: -1 }, "Library"), this.told),
       this.drop,
@@ -144,7 +144,7 @@ class Library {
       h(
         ".document-text",
         {},
-        h("span.document-name", { dir: "auto" }, name),
+        h("bdi.document-name", {}, name),
         h("small", {}, dotted(facts)),
         state && h(`small.doc-state.t-${doc.state === "failed" ? "red" : "accent"}`, {}, state),
       ),

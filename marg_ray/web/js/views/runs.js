@@ -33,7 +33,13 @@ export async function runsView() {
   const list = h("ul.plain.runs");
   const none = h("div");
   const box = h("div", {}, loading(5));
-  const node = h(".page", {}, h(".page-head", {}, h("h1", {}, "Runs"), h(".filters", {}, query, status)), told, box);
+  const node = h(
+    ".page.list",
+    {},
+    h(".page-head", {}, h("h1", {}, "Runs"), h(".filters", {}, query, status)),
+    told,
+    box,
+  );
   let sessions = [];
   let timer = 0;
 
