@@ -18,6 +18,8 @@ from marg_ray.seams import in_thread
 from marg_ray.sources.library.scan import check_folders
 from marg_ray.sources.queries import clean_question
 
+EVERYBODYS = ("knowledge", "snapshots", "reports")  # folders in home, with what belongs to any owner
+
 
 async def ask(service: Service, who: Caller, body: ResearchIn, key: str = "") -> ResearchOut:
     """Take a question on; one that has its report already starts nothing.
@@ -71,7 +73,7 @@ async def _sources(service: Service, who: Caller, body: ResearchIn) -> SourceCho
     wanted = body.sources
     if wanted.web and service.offline:
         raise UsageError("this server is offline: it searches no web", "leave sources.web out")
-    folders = await _named(who, wanted.folders)
+    folders = await _named(service, who, wanted.folders)
     if wanted.shared:
         folders += [str(folder) for folder in service.shared if str(folder) not in folders]
     if wanted.library:
@@ -86,7 +88,7 @@ async def _sources(service: Service, who: Caller, body: ResearchIn) -> SourceCho
     return SourceChoice(folders=tuple(folders), web=web, offline=service.offline, mcp=wanted.mcp)
 
 
-async def _named(who: Caller, folders: Sequence[str]) -> list[str]:
+async def _named(service: Service, who: Caller, folders: Sequence[str]) -> list[str]:
     """Folders that the caller names: only who works on this machine may, else anybody could read its files."""
     if folders and who.key_id:
         raise UsageError(
@@ -96,12 +98,15 @@ async def _named(who: Caller, folders: Sequence[str]) -> list[str]:
     relative = [folder for folder in folders if not Path(folder).is_absolute()]
     if relative:
         raise UsageError(f"the folder {relative[0]!r} is no full path", "begin it with a slash")
-    return await in_thread(_checked, folders)
+    return await in_thread(_checked, folders, service.settings.home)
 
 
-def _checked(folders: Sequence[str]) -> list[str]:
+def _checked(folders: Sequence[str], home: Path) -> list[str]:
     try:
         resolved = tuple(Path(folder).resolve() for folder in folders)
+        for folder in resolved:
+            if any(folder.is_relative_to(home.resolve() / place) for place in EVERYBODYS):
+                raise UsageError(f"the folder {str(folder)!r} is the server's own", "name one of your documents")
         check_folders(resolved)
     except (OSError, RuntimeError, ValueError) as exc:  # a name that is too long, a link to itself
         raise UsageError(f"a folder cannot be read: {exc}", "check the paths") from None

@@ -18,6 +18,7 @@ from starlette.types import Message
 from marg_ray.api import guards, keys, problems
 from marg_ray.api.callers import Called, Caller, Scope, needs
 from marg_ray.api.guards import check
+from marg_ray.api.headers import add as add_headers
 from marg_ray.errors import UsageError
 from marg_ray.settings import Settings
 from tests.flow import World
@@ -542,6 +543,30 @@ async def test_what_broke_is_in_the_log_and_not_in_the_answer(served: Served, ca
     assert "ZeroDivisionError" in caplog.text
     assert served.key_id in caplog.text
     assert key not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("media_type", "own", "policy"),
+    [
+        ("application/json", "", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"),
+        (
+            "text/html; charset=utf-8",
+            "",
+            "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        ),
+        ("text/html", "sandbox allow-scripts", "sandbox allow-scripts; frame-ancestors 'none'"),
+        ("text/html", "default-src 'self'; frame-ancestors 'self'", "default-src 'self'; frame-ancestors 'self'"),
+        ("application/pdf", "", "frame-ancestors 'none'"),
+        ("image/svg+xml", "", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"),
+    ],
+)
+def test_the_policy_is_the_route_s_or_that_of_data(media_type: str, own: str, policy: str) -> None:
+    given = [(b"content-type", media_type.encode())] + ([(b"content-security-policy", own.encode())] if own else [])
+    message: Message = {"type": "http.response.start", "status": 200, "headers": given}
+    add_headers({"type": "http", "path": "/v1/x", "scheme": "http"}, message)
+    found = dict(message["headers"])
+    assert found[b"content-security-policy"].decode() == policy
+    assert found[b"cache-control"] == b"no-store"
 
 
 # ---- streams, spoken to directly: the test client waits for an answer's end

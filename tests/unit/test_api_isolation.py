@@ -17,6 +17,7 @@ from fastapi.routing import iter_route_contexts
 from marg_ray.api.app import create_app
 from marg_ray.api.guards import PROBES, is_part_of_the_page
 from marg_ray.api.keys import new_key
+from marg_ray.api.library import folder_of
 from marg_ray.api.service import Service
 from marg_ray.kinds import Scope
 from tests.flow import World, page
@@ -277,6 +278,18 @@ async def test_an_idempotency_key_is_its_owner_s(two: Two) -> None:
     ids = [answer.json()["id"] for answer in started]
     assert ids[0] == ids[2]
     assert ids[0] != ids[1]
+
+
+async def test_who_needs_no_key_names_no_folder_of_others_either(two: Two) -> None:
+    open_to_all = service_of(World(two.service.settings.home))
+    transport = httpx.ASGITransport(create_app(open_to_all))
+    theirs = folder_of(open_to_all, BOB)
+    assert theirs.is_dir()
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        for folder in (theirs, theirs.parent, theirs / ".." / ".." / "reports"):
+            body = {"question": question(BOB), "sources": {"folders": [str(folder)]}}
+            answer = await http.post("/v1/research", json=body)
+            assert (answer.status_code, "server's own" in answer.text) == (422, True), answer.text
 
 
 @pytest.mark.parametrize("owner", [ANN, BOB])
