@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Message
 
-from marg_ray.api import guards, keys, problems
+from marg_ray.api import bodies, guards, keys, problems
 from marg_ray.api.callers import Called, Caller, Scope, needs
 from marg_ray.api.guards import check
 from marg_ray.api.headers import add as add_headers
@@ -26,6 +26,16 @@ from tests.served import app_of, service_of
 
 HERE = "http://127.0.0.1:8080"
 FAR = ("203.0.113.7", 4711)
+SCOPE = {
+    "type": "http",
+    "asgi": {"version": "3.0", "spec_version": "2.4"},
+    "http_version": "1.1",
+    "scheme": "http",
+    "query_string": b"",
+    "root_path": "",
+    "client": ("127.0.0.1", 50_000),
+    "server": ("127.0.0.1", 8080),
+}
 
 
 class Question(BaseModel):
@@ -490,6 +500,38 @@ async def test_json_is_in_utf_8(served: Served) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "UsageError")
 
 
+async def test_a_body_that_does_not_come_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "BODY_S", 0.01)
+
+    async def never() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    answer = await served.ask("POST", "/v1/research", content=never())
+    assert (answer.status_code, answer.json()["code"], answer.json()["retryable"]) == (408, "TooSlow", True)
+
+
+async def test_who_leaves_in_the_middle_of_a_body_leaves_no_error(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    messages: list[Message] = [
+        {"type": "http.request", "body": b'{"question": "', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+    await served.app({**SCOPE, "method": "POST", "path": "/v1/research", "headers": headers}, receive, send)
+    assert sent[0]["status"] < 500
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
 # ---- answers
 
 
@@ -576,18 +618,11 @@ async def listen(served: Served, key: str, pieces_wanted: int, then: Any = None)
     """The messages of the stream's answer; `then` runs after some pieces, and the client stays."""
     sent: list[Message] = []
     scope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "http_version": "1.1",
+        **SCOPE,
         "method": "GET",
-        "scheme": "http",
         "path": "/v1/stream",
-        "raw_path": b"/v1/stream",
-        "query_string": b"",
-        "root_path": "",
         "headers": [(b"host", b"127.0.0.1:8080"), (b"authorization", f"Bearer {key}".encode())],
         "client": FAR,
-        "server": ("127.0.0.1", 8080),
     }
 
     async def receive() -> Message:
