@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from marg_ray.seams import Vectors
+from marg_ray.telemetry.figures import FIGURES
 
 if TYPE_CHECKING:
     from marg_ray.models.encoder import Encoder
@@ -219,6 +220,8 @@ class CachedEmbedder:
             rows |= self._remember(await self._kept.read(list(missing)))
             self.counts.kept += sum(key in rows for key in missing)
             missing = {key: text for key, text in missing.items() if key not in rows}
+        FIGURES.count("marg_cache_lookups_total", "embedding", "hit", by=len(rows))
+        FIGURES.count("marg_cache_lookups_total", "embedding", "miss", by=len(missing))
         if missing:
             batcher = self.bulk if len(missing) > MANY else self.batcher
             vectors = await batcher.encode(list(missing.values()))
