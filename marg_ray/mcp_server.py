@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 LOCAL = Caller(owner="local")
+_tasks: set[asyncio.Future[None]] = set()  # the loop itself holds none
 
 
 async def serve(settings: Settings, docs: Sequence[Path] = (), *, offline: bool = False) -> None:
@@ -36,14 +37,16 @@ async def serve(settings: Settings, docs: Sequence[Path] = (), *, offline: bool 
     server = build(local.tools, lambda _: LOCAL, local.lifespan)
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, lambda: asyncio.ensure_future(_leave(local)))
+        loop.add_signal_handler(name, _leaving, local, 128 + name)
     await server.run_stdio_async()
 
 
-async def _leave(local: _Local) -> None:
-    """End at once: a thread that reads standard input can be stopped by nothing else."""
-    await local.close()
-    os._exit(0)
+def _leaving(local: _Local, code: int) -> None:
+    async def leave() -> None:
+        await local.close()
+        os._exit(code)  # a thread that reads standard input can be stopped by nothing else
+
+    _tasks.add(asyncio.ensure_future(leave()))
 
 
 class _Local:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 import time
@@ -89,11 +90,36 @@ async def served(mode: str) -> AsyncIterator[str]:
         await serving
 
 
+def old() -> None:
+    """A server of before, written by hand: it knows the handshake of 2025, and prints what it should not."""
+    sys.stdout.write("opening the index ...\n")
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    answers: dict[str, dict[str, Any]] = {
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "old", "version": "1"},
+        },
+        "tools/list": {"tools": [{"name": "lookup", "inputSchema": schema}]},
+        "tools/call": {"content": [{"type": "text", "text": RECORDS[0]["text"]}]},
+    }
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" in asked:
+            answer = answers.get(asked["method"])
+            said = {"error": {"code": -32601, "message": "unknown"}} if answer is None else {"result": answer}
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}) + "\n")
+            sys.stdout.flush()
+
+
 def main(mode: str) -> None:
     if MARK in os.environ:
         with Path(os.environ[MARK]).open("a") as mark:
             mark.write(f"{os.getpid()}\n")
     match mode:
+        case "old":
+            old()
+            return
         case "mute":
             time.sleep(3600)
         case "babbling":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -21,6 +22,7 @@ from marg_ray.report.model import Report, from_json
 from marg_ray.seams import in_thread
 from marg_ray.store.protocol import SessionRow
 
+CLOSING_S = 60.0  # a reader that is sent away so soon stands before a server that closes
 STOPPED = frozenset({"halted", "paused"})  # nothing comes of it unless its owner acts
 
 
@@ -49,9 +51,9 @@ async def follow(hub: Hub, service: Service, session_id: str) -> AsyncGenerator[
 
     Who stops listening stops nothing.
     """
-    after = 0
+    after, clock = 0, asyncio.get_running_loop().time
     while True:
-        row = await service.store.session(session_id)
+        row, began = await service.store.session(session_id), clock()
         with hub.reading(row, after, boards=False) as reader:
             while piece := await reader.next():
                 for name, data in _frames(piece):
@@ -64,7 +66,7 @@ async def follow(hub: Hub, service: Service, session_id: str) -> AsyncGenerator[
                         return
                 yield Happening()
         row = await service.store.session(session_id)
-        if row.status in SETTLED | STOPPED:
+        if row.status in SETTLED | STOPPED or clock() - began < CLOSING_S:
             return
 
 

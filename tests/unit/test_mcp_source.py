@@ -67,6 +67,12 @@ async def test_records_of_a_program_become_hits_whose_texts_are_frozen(source: A
     assert found.searches == 1
 
 
+async def test_a_server_of_before_that_prints_what_it_should_not_is_understood(source: Any) -> None:
+    (hit,) = (await source(started("old")).search("tidal power", 5)).hits
+    assert hit.title.startswith("The Annapolis Royal tidal power station in Nova Scotia")
+    assert hit.location.startswith("mcp:stations/lookup/")
+
+
 async def test_the_same_over_http(source: Any) -> None:
     async with served("good") as url:
         found = await source(McpServer(url=url)).search("tidal power", 1)
@@ -98,7 +104,7 @@ async def test_a_program_is_started_once_without_our_keys_and_ends_with_its_inpu
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
     mark = tmp_path / "starts"
-    asked = source(started("good", env={mcp_double.MARK: str(mark)}))
+    asked = source(started("old", env={mcp_double.MARK: str(mark)}))
     await asyncio.gather(*(asked.search(f"query {n}", 2) for n in range(6)))
     pids = mark.read_text().split()
     assert len(pids) == 1
@@ -193,21 +199,21 @@ async def test_after_some_failures_it_is_left_alone_and_then_asked_again(source:
 
 async def test_a_server_that_was_started_anew_is_found_again(source: Any, tmp_path: Path) -> None:
     mark = tmp_path / "starts"
-    asked = source(started("good", env={mcp_double.MARK: str(mark)}))
+    asked = source(started("old", env={mcp_double.MARK: str(mark)}))
     await asked.search("tides", 2)
     os.kill(int(mark.read_text().split()[0]), signal.SIGKILL)
     found = await asked.search("tides again", 2)
-    assert len(found.hits) == 2
+    assert len(found.hits) == 1
     assert len(mark.read_text().split()) == 2
 
 
 async def test_who_gives_up_leaves_the_others_alone(source: Any) -> None:
-    asked = source(started("good"))
+    asked = source(started("old"))
     first = asyncio.ensure_future(asked.search("tides", 2))
     second = asyncio.ensure_future(asked.search("power", 2))
     await asyncio.sleep(0)
     first.cancel()
-    assert len((await second).hits) == 2
+    assert len((await second).hits) == 1
 
 
 # ---- settings

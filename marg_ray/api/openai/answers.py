@@ -149,18 +149,19 @@ def answer_markdown(answer: Answer, report: Report) -> str:
     cited = {e.id: sources[e.source] for e in report.evidence if e.source in sources} | passages
     number_of = {r.source: r.number for r in report.references}
     used: dict[str, int] = {}
-    sentences, lines = [], []
+    sentences: list[str] = []
+    lines: dict[int, str] = {}
     for sentence in answer.sentences:
         marks = []
         for source, title, location in dict.fromkeys(cited[c] for c in sentence.citations if c in cited):
             if source not in used:
                 used[source] = number_of.get(source, max([0, *number_of.values(), *used.values()]) + 1)
                 named = " — ".join(t for t in (one_line(title), place(location)) if t)
-                lines.append(f"- [{used[source]}] {named or source}")
+                lines[used[source]] = f"- [{used[source]}] {named or source}"
             marks.append(f"[{used[source]}]")
         sentences.append(one_line(sentence.text) + (f" {''.join(marks)}" if marks else ""))
     text = " ".join(sentences)
-    return f"{text}\n\n" + "\n".join(lines) if lines else text
+    return f"{text}\n\n" + "\n".join(lines[n] for n in sorted(lines)) if lines else text
 
 
 def _short(turns: Sequence[Turn]) -> tuple[Turn, ...]:
