@@ -325,7 +325,7 @@ class _Writer:
             return
         self._heading(self.t["careful"], 1, "careful")
         for remark in self.remarks.all:
-            line = self.word.paragraph(way=self._way_of(remark.text))
+            line = self.word.paragraph("Remark", self._way_of(remark.text))
             line.bookmarked(f"remark_{remark.number}", _writes(remark.sign, BOLD))
             line.text(f" {remark.text}")
             why = f": {remark.reason}" if remark.reason else ""

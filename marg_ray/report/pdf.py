@@ -95,7 +95,7 @@ def print_html(report: Report, lacking: tuple[Script, ...] = ()) -> tuple[str, f
         **front(report),
         **text,
         **behind,
-        "score_rows": [(name, f"{value:.2f}") for name, value in behind["scores"]],
+        "score_row": tuple(f"{value:.2f}" for _, value in behind["scores"]),
         "role_rows": [_role_row(role, spent) for role, spent in behind["by_role"]],
     }
     page = _UNPRINTABLE.sub("\ufffd", environment().get_template("print.html.j2").render(context))
@@ -138,6 +138,9 @@ def _weasyprint() -> Any:
     except (ImportError, OSError) as exc:
         why = f"a library is missing ({' '.join(str(exc).split())[:100]})"
         raise FormatUnavailable("PDF", why, f"`apt-get install {' '.join(PACKAGES)}` brings it") from None
+    logging.getLogger(
+        "weasyprint"
+    ).propagate = False  # its remarks on letters and links are for us, not for a service's log
     return weasyprint
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -162,6 +163,19 @@ def test_sentences_that_do_not_wholly_hold_are_signed_and_listed() -> None:
     assert "No fish died at Rance." in listed
     assert "contradicted: the passage gives a mortality of 4 to 10 %" in listed
     assert {target for _, target in links(sample())} >= {"remark-1", "said-1"}
+
+
+def test_the_style_and_the_links_give_weasyprint_nothing_to_complain_about() -> None:
+    complaints: list[str] = []
+    listener = logging.Handler(logging.WARNING)
+    listener.emit = lambda record: complaints.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("weasyprint")
+    logger.addHandler(listener)
+    try:
+        to_pdf(REPORT.model_copy(update={"language": "ar"}))
+    finally:
+        logger.removeHandler(listener)
+    assert [line for line in complaints if ".notdef" not in line] == []
 
 
 def test_a_refusal_is_one_page_that_says_why() -> None:
