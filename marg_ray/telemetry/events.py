@@ -6,12 +6,14 @@ they also name what a task is about (a query, an address) and why something fail
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from types import TracebackType
-from typing import Any, assert_never
+from typing import Any, ParamSpec, assert_never
 
 from marg_ray.errors import AddressBlocked
 from marg_ray.messages import (
@@ -42,6 +44,8 @@ from marg_ray.tasks import Task
 from marg_ray.telemetry import lines
 from marg_ray.telemetry.figures import FIGURES
 
+log = logging.getLogger(__name__)
+
 DUE_SHOWN = 20
 TELLING = frozenset(
     {"ModelUnavailable", "SearchUnavailable", "StoreUnavailable", "RuntimeUnavailable", "BudgetExceeded"}
@@ -49,9 +53,26 @@ TELLING = frozenset(
 """Errors whose words are ours alone: they name endpoints, engines and limits, never what was asked or read."""
 _NOTHING = Usage()
 
+P = ParamSpec("P")
+
+
+def harmless(tell: Callable[P, None]) -> Callable[P, None]:
+    """What goes wrong in telling of a run does not go wrong in the run."""
+
+    @wraps(tell)
+    def told(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            tell(*args, **kwargs)
+        except Exception:
+            log.warning("telemetry: %s failed", tell.__name__, exc_info=True)
+
+    return told
+
+
 # ---- the coordinator
 
 
+@harmless
 def handed_out(task: Task, iteration: int) -> None:
     """A task goes to its agent for the first time in this life of its session."""
     if lines.on():
@@ -61,6 +82,7 @@ def handed_out(task: Task, iteration: int) -> None:
         )
 
 
+@harmless
 def handed_out_again(task: Task, reason: str, times: int) -> None:
     """A task got no answer (`silent`), or whoever had it died (`died`)."""
     FIGURES.count("marg_tasks_again_total", task.kind, reason)
@@ -68,6 +90,7 @@ def handed_out_again(task: Task, reason: str, times: int) -> None:
         lines.say("AGAIN", **_where(task.session_id, task.id, task.role, task.section), reason=reason, times=times)
 
 
+@harmless
 def recorded(state: ResearchState, message: Message, due: Sequence[str]) -> None:
     """A fact is in the log; `state` is the one after it, `due` the tasks that were handed out because of it."""
     role, stage = role_of(message), stage_of(message)
@@ -89,6 +112,7 @@ def recorded(state: ResearchState, message: Message, due: Sequence[str]) -> None
         lines.say(event, **_told(state, message, role or "", stage, due))
 
 
+@harmless
 def ended(status: str, worked_s: float) -> None:
     """A session came to an end, or a halt, after `worked_s` seconds of work."""
     FIGURES.count("marg_sessions_ended_total", status)
@@ -234,7 +258,7 @@ class tool:
 
     def __enter__(self) -> tool:
         if lines.on():
-            lines.say("TOOL_CALL", **_where(*self._where), tool=self.tool)
+            self._say_call()
         self._began = time.perf_counter()
         return self
 
@@ -245,6 +269,11 @@ class tool:
         if lines.on():
             self._say(value)
 
+    @harmless
+    def _say_call(self) -> None:
+        lines.say("TOOL_CALL", **_where(*self._where), tool=self.tool)
+
+    @harmless
     def _say(self, exc: BaseException | None) -> None:
         fields = {**_where(*self._where), "tool": self.tool, "latency": round(self.seconds, 4), **self.fields}
         if exc is None:
@@ -259,6 +288,7 @@ class tool:
             lines.say("TOOL_RESULT", **fields, outcome="cancelled")
 
 
+@harmless
 def model_tried(tier: str, model: str, usage: Usage, *, useless: bool = False, raised: bool = False) -> None:
     """A model was asked, and answered or did not (`useless`); `raised` because another tier's answer was useless."""
     FIGURES.count("marg_model_calls_total", tier, model, "useless" if useless else "ok", by=max(1, usage.calls))
@@ -290,6 +320,7 @@ def fetching() -> Iterator[None]:
             FIGURES.observe("marg_fetch_seconds", time.perf_counter() - began)
 
 
+@harmless
 def searched(engine: str, outcome: str, seconds: float) -> None:
     """An engine `answered`, found `nothing`, or `failed`."""
     FIGURES.count("marg_searches_total", engine, outcome)

@@ -218,6 +218,23 @@ for n in range(60):
 """
 
 
+async def test_what_goes_wrong_in_telling_does_not_go_wrong_in_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("telemetry")
+
+    from marg_ray.telemetry import events
+
+    file = configured(tmp_path / "lines.jsonl")
+    for name in ("_told", "_where", "_spent"):
+        monkeypatch.setattr(events, name, broken)
+    state = await World(tmp_path / "world").ask(QUESTION)
+    assert state.report is not None
+    assert state.report.status == "passed"
+    assert "telemetry: recorded failed" in file.read_text()
+
+
 def test_several_processes_share_a_file_without_mixing_their_lines(tmp_path: Path) -> None:
     file = tmp_path / "logs" / "lines.jsonl"
     command = [sys.executable, "-c", WRITER, str(file)]
