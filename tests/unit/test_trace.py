@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from marg_ray.actors.calls import _named
+from marg_ray.actors.faults import Faults
 from marg_ray.actors.trace import trace_of
 from marg_ray.errors import BudgetExceeded, ParseError, SearchUnavailable
 from marg_ray.messages import PlanDecided, SessionPaused, SessionResumed
@@ -27,6 +28,7 @@ from marg_ray.store.protocol import CallRow, LogEntry, Store
 from marg_ray.telemetry import spans as names
 from marg_ray.telemetry.spans import Span, Trace
 from tests.flow import LIMIT_S, TIDES, World
+from tests.lives import Life, Server
 from tests.unit.test_metrics import invented
 
 QUESTION = "How much power do ZEBRAFISH tidal stations produce?"
@@ -337,3 +339,35 @@ async def test_the_ledger_knows_how_long_every_call_took(tmp_path: Path) -> None
     assert all(row.begun_at is not None and began - MARGIN <= row.begun_at <= datetime.now(UTC) for row in rows)
     state = await world.coordinator.state("S")
     assert sum(usage.seconds for usage in state.usage.values()) == 0  # what answers say was spent is as it was
+
+
+@pytest.mark.parametrize("visit", [3, 12, 21, 33])
+async def test_a_run_that_died_and_went_on_is_one_trace(visit: int, tmp_path: Path) -> None:
+    """An owner who steers, edits and extends; a process that dies in the middle; another that goes on."""
+    first = Life(tmp_path, model=Server(), faults=Faults(script=[("store/append.crash_after", visit)]))
+    assert await first.live()
+    early = await traced(first.disk)
+    assert early.root.status == "unset"
+    second = Life(tmp_path, model=first.server, disk=first.disk)
+    assert not await second.live()
+    trace, log = await traced(first.disk), await first.disk.read("S")
+    assert trace.root.attributes["marg.takeovers"] == 1
+    tasks, by_id = of_kind(trace, "task"), {span.id: span for span in trace.spans}
+    assert len(by_id) == len(trace.spans)
+    answered = [t for t in tasks if "marg.unfinished" not in t.attributes]
+    assert sorted(t.end for t in answered) == [e.at for e in log if role_of(e.message) is not None]
+    assert all(t.after in by_id for t in answered)
+    assert {s.parent for s in of_kind(trace, "model", "search", "fetch")} <= {t.id for t in tasks}
+    settled = [row for row in await first.disk.calls("S") if row.status == "settled"]
+    assert len(of_kind(trace, "model", "search", "fetch")) >= len(settled)
+    assert {s.attributes["marg.wait"] for s in of_kind(trace, "wait")} == {
+        "decision on the plan",
+        "decision on the review",
+    }
+    names_of = [e.name for e in trace.root.events]
+    assert {"plan_decided", "steered", "review_decided"} <= set(names_of)
+    texts = [str(v) for e in trace.root.events for v in e.attributes.values()]
+    assert not any("silt" in text or "Name the years" in text for text in texts)
+    chain = [t for t in answered if t.critical]
+    assert chain[0].attributes["marg.task.kind"] == "search"
+    assert chain[-1].attributes["marg.task.kind"] == "format"
