@@ -189,17 +189,19 @@ def test_the_python_page_lists_every_option() -> None:
 
 
 def commands() -> dict[str, set[str]]:
-    """The flags of every command."""
+    """The flags of every command, with those of its parts."""
     import typer
 
     from marg_ray.cli import app
 
     group = typer.main.get_command(app)
     assert hasattr(group, "commands")
-    return {
-        name: {flag for p in command.params for flag in (*p.opts, *p.secondary_opts)} | {"--help"}
-        for name, command in group.commands.items()
-    }
+    return {name: flags(command) for name, command in group.commands.items()}
+
+
+def flags(command: Any) -> set[str]:
+    own = {flag for p in command.params for flag in (*p.opts, *p.secondary_opts)} | {"--help"}
+    return own.union(*(flags(part) for part in getattr(command, "commands", {}).values()))
 
 
 def test_the_readme_lists_every_command() -> None:
