@@ -116,6 +116,14 @@ async def until_over(client: httpx.AsyncClient, session_id: str) -> dict[str, An
     return view
 
 
+async def until_planned(client: httpx.AsyncClient, session_id: str) -> None:
+    async with client.stream("GET", f"/v1/research/{session_id}/events?board=0", timeout=120) as events:
+        async for line in events.aiter_lines():
+            if line == "event: plan_ready":
+                return
+    raise AssertionError("the session ended without a plan")
+
+
 async def log_ids(client: httpx.AsyncClient, session_id: str) -> Sequence[int]:
     found = []
     async with client.stream("GET", f"/v1/research/{session_id}/events?board=0", timeout=120) as events:
@@ -125,50 +133,36 @@ async def log_ids(client: httpx.AsyncClient, session_id: str) -> Sequence[int]:
     return found
 
 
-async def test_a_served_question_survives_a_restart_of_the_server(tmp_path: Path) -> None:
+async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path) -> None:
+    """One session is over when the server is interrupted, another under way."""
     port, key = free_port(), {"Idempotency-Key": "k-1"}
-    body = {"question": QUESTION, "depth": "overview"}
+    body, longer = {"question": QUESTION, "depth": "overview"}, {"question": QUESTION, "depth": "standard"}
     async with serving(tmp_path, port) as server, httpx.AsyncClient(base_url=server.url, timeout=60) as client:
         taken = await client.post("/v1/research", json=body, headers=key)
         assert taken.status_code == 202, taken.text
-        session_id = taken.json()["id"]
-        view = await until_over(client, session_id)
+        over = taken.json()["id"]
+        view = await until_over(client, over)
         assert view["status"] in ("passed", "quality_warning"), view
-        kinds = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
-        for name, kind in kinds.items():
-            report = await client.get(f"/v1/research/{session_id}/report.{name}")
+        for name, kind in {"md": "text/markdown", "json": "application/json", "html": "text/html"}.items():
+            report = await client.get(f"/v1/research/{over}/report.{name}")
             assert report.headers["content-type"].startswith(kind)
-        ids = await log_ids(client, session_id)
+        ids = await log_ids(client, over)
         assert ids == list(range(1, view["seq"] + 1))
         again = await client.post("/v1/research", json=body)
-        assert (again.status_code, again.json()["id"]) == (200, session_id)
-        assert await server.end() == 0
-    async with serving(tmp_path, port, "--replicas", "2") as server:
-        async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
-            assert (await client.post("/v1/research", json=body, headers=key)).json()["id"] == session_id
-            assert (await client.get(f"/v1/research/{session_id}")).json()["status"] == view["status"]
-            assert await log_ids(client, session_id) == ids
-        assert await server.end(signal.SIGTERM) == 0
-
-
-async def test_what_was_under_way_goes_on_with_the_next_server(tmp_path: Path) -> None:
-    port = free_port()
-    body = {"question": QUESTION, "depth": "standard"}
-    async with serving(tmp_path, port) as server, httpx.AsyncClient(base_url=server.url, timeout=60) as client:
-        session_id = (await client.post("/v1/research", json=body)).json()["id"]
-        async with client.stream("GET", f"/v1/research/{session_id}/events?board=0", timeout=120) as events:
-            async for line in events.aiter_lines():
-                if line == "event: plan_ready":
-                    break
-        before = (await client.get(f"/v1/research/{session_id}")).json()
-        assert before["status"] == "running"
+        assert (again.status_code, again.json()["id"]) == (200, over)
+        under_way = (await client.post("/v1/research", json=longer)).json()["id"]
+        await until_planned(client, under_way)
         assert await server.end() == 0
         assert "1 session under way" in "".join(server.told)
-    async with serving(tmp_path, port) as server, httpx.AsyncClient(base_url=server.url, timeout=60) as client:
-        view = await until_over(client, session_id)
-        assert view["status"] in ("passed", "quality_warning"), view
-        assert await log_ids(client, session_id) == list(range(1, view["seq"] + 1))
-        assert await server.end() == 0
+    async with serving(tmp_path, port, "--replicas", "2") as server:
+        async with httpx.AsyncClient(base_url=server.url, timeout=60) as client:
+            assert (await client.post("/v1/research", json=body, headers=key)).json()["id"] == over
+            assert (await client.get(f"/v1/research/{over}")).json()["status"] == view["status"]
+            assert await log_ids(client, over) == ids
+            view = await until_over(client, under_way)
+            assert view["status"] in ("passed", "quality_warning"), view
+            assert await log_ids(client, under_way) == list(range(1, view["seq"] + 1))
+        assert await server.end(signal.SIGTERM) == 0
 
 
 async def test_a_port_that_is_taken_is_said_at_once(tmp_path: Path) -> None:
