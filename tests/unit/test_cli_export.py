@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,6 +24,19 @@ from tests.shared import ROOT
 REPORT = build_report(inputs())
 
 
+ALL = tuple(writers.FORMATS)
+
+
+@cache
+def made(fmt: str) -> bytes:
+    """What an exporter makes of the report, made once."""
+    return writers.FORMATS[fmt](REPORT)
+
+
+def always(content: bytes) -> Callable[[Report], bytes]:
+    return lambda report: content
+
+
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> object:
     """Makes exporters raise."""
@@ -30,17 +45,17 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> object:
         def fails(report: Report) -> bytes:
             raise ZeroDivisionError("no way")
 
-        those = dict.fromkeys(formats, fails)
-        monkeypatch.setattr(writers, "FORMATS", MappingProxyType({**writers.FORMATS, **those}))
+        whole = {name: always(made(name)) for name in ALL if name not in formats}
+        monkeypatch.setattr(writers, "FORMATS", MappingProxyType({**whole, **dict.fromkeys(formats, fails)}))
 
     return break_
 
 
-@pytest.mark.parametrize("fmt", ["md", "html", "json"])
+@pytest.mark.parametrize("fmt", ALL)
 def test_an_exporter_that_raises_costs_itself_only(fmt: str, tmp_path: Path, broken: object) -> None:
     assert callable(broken)
     broken(fmt)
-    paths = tuple(tmp_path / f"r.{name}" for name in ("md", "html", "json"))
+    paths = tuple(tmp_path / f"r.{name}" for name in ALL)
     delivered = export(REPORT, paths)
     others = [str(p) for p in paths if p.suffix != f".{fmt}"]
     assert list(delivered.files) == others
@@ -55,7 +70,7 @@ def test_an_exporter_that_raises_costs_itself_only(fmt: str, tmp_path: Path, bro
     assert not delivered.nothing
 
 
-@pytest.mark.parametrize("fmt", ["md", "html", "json"])
+@pytest.mark.parametrize("fmt", ALL)
 def test_the_report_goes_out_as_text_where_its_only_file_fails(fmt: str, tmp_path: Path, broken: object) -> None:
     assert callable(broken)
     broken(fmt)
@@ -70,7 +85,7 @@ def test_the_report_goes_out_as_text_where_its_only_file_fails(fmt: str, tmp_pat
 
 def test_only_where_no_form_at_all_can_be_made_nothing_is_delivered(tmp_path: Path, broken: object) -> None:
     assert callable(broken)
-    broken("md", "html", "json")
+    broken(*ALL)
     delivered = export(REPORT, (tmp_path / "r.html",))
     assert delivered.nothing
     assert len(delivered.failures) == 3
@@ -139,3 +154,24 @@ def test_a_draft_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / f"{writers.DRAFT}0123.new").write_bytes(b"of another process")
     export(REPORT, (tmp_path / "r.md",))
     assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_format_whose_libraries_are_missing_says_what_to_install_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "weasyprint", None)
+    delivered = export(REPORT, (tmp_path / "r.pdf", tmp_path / "r.bib"))
+    assert [Path(f).name for f in delivered.files] == ["r.bib"]
+    (failure,) = delivered.failures
+    assert "apt-get install libpango-1.0-0" in str(failure)
+    assert "\n" not in str(failure)
+
+
+def test_letters_that_a_pdf_cannot_show_are_told(tmp_path: Path) -> None:
+    from marg_ray.report.pdf import lacking_letters
+
+    rare = "\U00012000"
+    delivered = export(REPORT.model_copy(update={"title": rare}), (tmp_path / "r.pdf", tmp_path / "r.md"))
+    told = [line for line in delivered.warnings if "Cuneiform" in line]
+    assert bool(told) == bool(lacking_letters(rare))
+    assert all("r.pdf: no font for" in line for line in delivered.warnings)

@@ -15,12 +15,25 @@ from lxml import etree
 from marg_ray.records import Block, Draft, ReportStatus
 from marg_ray.report.assemble import build_report
 from marg_ray.report.docx import to_docx
+from marg_ray.report.model import ChartSeries, ReportChart
 from marg_ray.report.word_parts import stretches
 from tests.report_sample import E1, inputs, said
 from tests.shared import case_file
 from tests.unit.test_report_markdown import TITLES, written
 
 REPORT = build_report(inputs())
+CHART = ReportChart(
+    id="c1",
+    section="s1",
+    kind="bar",
+    title="Capacity by station, MW",
+    x="Station",
+    y="Capacity (MW)",
+    labels=("La Rance", "Sihwa Lake", "Annapolis Royal"),
+    series=(ChartSeries(name="Capacity", values=(240, 254, 20)),),
+    numbers=(1,),
+    notes=("one row left out",),
+)
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 
@@ -244,3 +257,22 @@ def test_rep01_sections_stay_apart() -> None:
     rows = [[words(c) for c in row.iter(f"{W}tc")] for row in part(content).iter(f"{W}tr")]
     assert {r[0] for r in rows} >= {"Alpha", "Beta", "Gamma"}
     assert document.core_properties.title == "The report"
+
+
+def test_a_chart_is_a_picture_with_words_for_those_who_do_not_see_it_and_its_figures_where_it_cannot_be_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = REPORT.model_copy(update={"charts": (CHART,)})
+    content = to_docx(report)
+    (shape,) = docx.Document(io.BytesIO(content)).inline_shapes
+    assert "Capacity by station" in shape._inline.docPr.get("descr")
+    assert "one row left out." in everything(content)
+
+    def fails(*_: object, **__: object) -> bytes:
+        raise ValueError("no way")
+
+    monkeypatch.setattr("marg_ray.report.charts.png", fails)
+    without = to_docx(report)
+    assert not docx.Document(io.BytesIO(without)).inline_shapes
+    rows = [[words(c) for c in row.iter(f"{W}tc")] for row in part(without).iter(f"{W}tr")]
+    assert ["Sihwa Lake", "254"] in rows

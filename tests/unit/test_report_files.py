@@ -9,14 +9,18 @@ import sys
 import unicodedata
 from html import unescape
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import unquote
 
+import docx
+import pypdfium2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marg_ray.errors import UsageError
 from marg_ray.records import Block, Draft
+from marg_ray.report import writers
 from marg_ray.report.assemble import build_report
 from marg_ray.report.filenames import content_disposition, reserve, safe_name, unique_name
 from marg_ray.report.model import from_json
@@ -48,8 +52,12 @@ def titles() -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("ending", [".md", ".html", ".json"])
-def test_all_titles_give_files_of_their_own_in_the_folder(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("ending", [f".{name}" for name in FORMATS])
+def test_all_titles_give_files_of_their_own_in_the_folder(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = FORMATS[ending[1:]](REPORT)  # made once: what is looked at are the names
+    monkeypatch.setattr(writers, "FORMATS", MappingProxyType({ending[1:]: lambda report: content}))
     marker = tmp_path / "pwned"
     folder = tmp_path / "out"
     paths = [reserve(folder, t.replace("{TMP}", str(tmp_path)), ending) for t in titles()]
@@ -59,7 +67,8 @@ def test_all_titles_give_files_of_their_own_in_the_folder(tmp_path: Path, ending
         assert is_good(path.name)
     assert len(paths) == len({p.name.casefold() for p in paths}) == len(os.listdir(folder)) == 30
     assert not marker.exists()
-    assert all(p.stat().st_size > 1000 for p in paths)
+    assert all(p.read_bytes() == content for p in paths)
+    assert len(content) > 500
 
 
 def test_a_cut_title_keeps_whole_letters_and_its_number() -> None:
@@ -128,12 +137,12 @@ def test_the_page_shows_the_title_as_typed(tmp_path: Path) -> None:
 # ---- writing
 
 
-@pytest.mark.parametrize("ending", [".md", ".html", ".json"])
-def test_each_format_is_written_whole(tmp_path: Path, ending: str) -> None:
+@pytest.mark.parametrize("ending", [".md", ".html", ".json", ".bib", ".ris"])
+def test_each_text_format_is_written_whole(tmp_path: Path, ending: str) -> None:
     path = write_report(REPORT, tmp_path / f"report{ending}")
     text = path.read_bytes().decode("utf-8")
     assert "江厦潮汐电站" in text
-    assert "\r" not in text
+    assert "\r" not in text or ending == ".ris"
     assert ending[1:] in MEDIA_TYPES
     assert os.listdir(tmp_path) == [path.name]
     assert path.stat().st_mode & 0o111 == 0
@@ -145,6 +154,8 @@ def test_the_ending_decides_in_any_case() -> None:
     assert format_of(Path("a.HTML")) == "html"
     assert format_of(Path("a.htm")) == "html"
     assert format_of(Path("a.markdown")) == "md"
+    assert format_of(Path("a.PDF")) == "pdf"
+    assert set(FORMATS) == set(MEDIA_TYPES)
 
 
 def test_a_report_is_rendered_as_text_or_the_formats_are_named() -> None:
@@ -152,14 +163,14 @@ def test_a_report_is_rendered_as_text_or_the_formats_are_named() -> None:
     assert from_json(render(REPORT, "json")) == REPORT
     with pytest.raises(UsageError) as caught:
         render(REPORT, "pdf")
-    assert "md, html, json" in caught.value.hint
+    assert caught.value.hint == "choose one of md, html, json, bib, ris"
 
 
 @pytest.mark.parametrize("name", ["report", "report.xyz", ".md", "report.", "report.md.exe", "a\0b.md"])
 def test_an_unknown_ending_is_a_mistake_that_names_the_formats(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         write_report(REPORT, tmp_path / name)
-    assert "\0" in name or ".md, .html, .json" in caught.value.hint
+    assert "\0" in name or ".md, .html, .json, .pdf, .docx, .bib, .ris" in caught.value.hint
     assert os.listdir(tmp_path) == []
 
 
@@ -206,7 +217,7 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
         "from marg_ray.report.writers import write_report; report = from_json(Path(sys.argv[1]).read_bytes()); "
         "[write_report(report, Path(p)) for p in sys.argv[2:]]"
     )
-    targets = [tmp_path / f"out.{name}" for name in FORMATS]
+    targets = [tmp_path / f"out.{name}" for name in ("md", "html", "json", "pdf", "docx", "bib", "ris")]
     done = subprocess.run(
         [sys.executable, "-c", code, source, *targets],
         env={"PATH": os.environ["PATH"], "LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
@@ -215,16 +226,20 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    for target in targets:
+    for target in targets[:3]:
         text = target.read_bytes().decode("utf-8")
         assert "🌊" in text
         assert "潮汐" in text
+    assert "潮汐" in pypdfium2.PdfDocument(targets[3])[1].get_textpage().get_text_bounded()
+    assert "🌊" in "".join(p.text for p in docx.Document(str(targets[4])).paragraphs)
+    for target in targets[5:]:
+        assert "Rance" in target.read_bytes().decode("utf-8")
 
 
 def test_importing_the_report_loads_no_heavy_library() -> None:
     code = (
         "import sys, marg_ray.report.writers, marg_ray.report.model, marg_ray.report.assemble; "
-        "print([m for m in ('jinja2', 'nh3', 'markdown_it', 'ray', 'torch') if m in sys.modules])"
+        "print([m for m in ('jinja2', 'nh3', 'markdown_it', 'weasyprint', 'docx', 'ray', 'torch') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

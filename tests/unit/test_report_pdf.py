@@ -28,6 +28,7 @@ from marg_ray.report.remarks import SIGNS
 from marg_ray.report.scripts import CJK, EMOJI, scripts_of
 from tests.report_sample import E1, inputs, said
 from tests.shared import ROOT, case_file
+from tests.unit.test_report_docx import CHART
 from tests.unit.test_report_markdown import TITLES, written
 
 REPORT = build_report(inputs())
@@ -176,6 +177,21 @@ def test_the_style_and_the_links_give_weasyprint_nothing_to_complain_about() -> 
     finally:
         logger.removeHandler(listener)
     assert [line for line in complaints if ".notdef" not in line] == []
+
+
+def test_a_chart_is_drawn_and_its_figures_are_shown_where_it_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = REPORT.model_copy(update={"charts": (CHART,)})
+    plain_letters = len(text(sample()))
+    drawn = text(to_pdf(report))
+    assert "Capacity by station, MW" in drawn
+    assert "one row left out." in drawn
+    page, pictures = pdf.print_html(report)
+    assert [p[:26] for p in pictures] == ["data:image/svg+xml;base64,"]
+    assert all(p in page for p in pictures)
+    monkeypatch.setattr("marg_ray.report.charts.showing.svg", lambda chart: 1 / 0)
+    without = text(to_pdf(report))
+    assert "Annapolis Royal 20" in without
+    assert len(without) > plain_letters
 
 
 def test_a_refusal_is_one_page_that_says_why() -> None:
