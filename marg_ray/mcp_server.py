@@ -35,10 +35,15 @@ async def serve(settings: Settings, docs: Sequence[Path] = (), *, offline: bool 
 
     local = _Local(settings, tuple(docs), offline=offline)
     server = build(local.tools, lambda _: LOCAL, local.lifespan)
+    _heed_signals(local)
+    await server.run_stdio_async()
+
+
+def _heed_signals(local: _Local) -> None:
     loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
+        loop.remove_signal_handler(name)
         loop.add_signal_handler(name, _leaving, local, 128 + name)
-    await server.run_stdio_async()
 
 
 def _leaving(local: _Local, code: int) -> None:
@@ -87,6 +92,7 @@ class _Local:
 
         self._marg = self._marg or Marg(self._settings, offline=self._offline)
         await self._marg.start()
+        _heed_signals(self)  # Ray has put its own in their place
         runtime, places = self._marg.runtime, Places.of(self._settings)
         self._store = self._store or await SqlStore.open(places.store_url)
         service = Service(
