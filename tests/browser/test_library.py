@@ -35,7 +35,7 @@ def test_documents_come_and_go(host: Host, visit: Open, tmp_path: Path) -> None:
     expect(page.locator(".upload.t-red")).to_contain_text("empty.md")
     page.get_by_role("button", name="Dismiss").click()
 
-    expect(row).not_to_contain_text("being indexed")
+    expect(row).not_to_contain_text("being indexed", timeout=60_000)
     page.get_by_label("Search in the documents").fill("Annapolis Royal capacity")
     page.keyboard.press("Enter")
     expect(page.locator(".found blockquote").first).to_contain_text("20 megawatts")

@@ -107,6 +107,7 @@ class Library {
       clearTimeout(this.timer);
       if (this.documents.some((d) => d.state === "waiting")) this.timer = setTimeout(() => this.load(), AGAIN_MS);
     } catch (error) {
+      if (this.documents.length) return problemIn(this.failed, error);
       fill(this.box, failure(error, { retry: () => this.load(), lead: "The library cannot be listed" }));
     }
   }
@@ -120,10 +121,9 @@ class Library {
       (d) => `${d.id} ${d.state}`,
       (d) => this.row(d),
     );
-    fill(
-      this.box,
-      this.documents.length ? this.list : empty("No documents yet", "Add some, and tick “My library” when you ask."),
-    );
+    if (!this.documents.length)
+      fill(this.box, empty("No documents yet", "Add some, and tick “My library” when you ask."));
+    else if (this.list.parentNode !== this.box) fill(this.box, this.list);
   }
 
   row(doc) {
@@ -191,7 +191,9 @@ class Library {
     const form = new FormData();
     form.append("file", file, file.name);
     try {
-      await send("POST", KNOWLEDGE, { form });
+      const kept = await (await send("POST", KNOWLEDGE, { form })).json();
+      this.documents = [kept, ...this.documents.filter((d) => d.id !== kept.id)];
+      this.draw();
       state.textContent = "added";
       row.classList.add("t-green");
       setTimeout(() => row.remove(), 4000);
