@@ -151,6 +151,7 @@ class Coordinator:
         Raises:
             KeyReused: the key came with another body before.
             TooBusy: too many sessions wait already.
+            SessionNotFound: the id is that of another owner's session.
         """
         if key:
             session_id, first = await self._store.claim_key(request.owner, key, body, session_id)
@@ -159,6 +160,8 @@ class Coordinator:
         place = await self._entrance.queue(session_id, request) if session_id not in self._live else None
         await self._store.create(session_id, owner=request.owner, question=request.question)
         live = await self._open(session_id, take=True)
+        if live.state.request is not None and live.state.request.owner != request.owner:
+            raise SessionNotFound(session_id)  # an id is no way into another owner's session
         if live.state.request is None:
             live.place = live.place or place
             if self._cache is not None:
@@ -507,4 +510,4 @@ class Coordinator:
 
 def new_session_id() -> str:
     """Sortable by time of creation, and unlikely to meet another."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid4().hex[:6]}"
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid4().hex[:10]}"

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from marg_ray.actors.coordinator import Coordinator
-from marg_ray.errors import ModelUnavailable, StaleEpoch
+from marg_ray.errors import ModelUnavailable, SessionNotFound, StaleEpoch
 from marg_ray.folding import replay
 from marg_ray.messages import Message, SearchDone, TaskFailed
 from marg_ray.records import Request, RequestClass
@@ -247,3 +247,11 @@ async def test_a_restarted_coordinator_takes_up_its_own_sessions() -> None:
     second = Coordinator(store, ScriptedAgents(), holder="me")
     assert await second.recover() == ["S"]
     assert await finished(second) != "running"
+
+
+async def test_the_id_of_another_owners_session_leads_nowhere() -> None:
+    coordinator = Coordinator(MemoryStore(), ScriptedAgents())
+    await coordinator.submit("S", Request(question="Whose is it?", owner="ada"))
+    with pytest.raises(SessionNotFound):
+        await coordinator.submit("S", Request(question="Whose is it?", owner="bob"))
+    await coordinator.close()
