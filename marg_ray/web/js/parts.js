@@ -17,21 +17,25 @@ export const roleMark = (role) => h(`span.role.r-${role}`, {}, icon(role), h("sp
 
 /** A failed call in words: what happened, what to do, and a button that tries again. */
 export function failure(error, { retry, lead = "" } = {}) {
-  const title = error.status === 404 ? "Not found" : error.status === 0 ? "No answer" : "That did not work";
+  const nothing = error.status === 404;
+  const told = nothing
+    ? h("p", {}, "There is nothing at this address, or it belongs to somebody else.")
+    : h(
+        ".problem",
+        { role: "alert" },
+        h("p", { dir: "auto" }, error.message),
+        error.hint && h("p.hint", { dir: "auto" }, error.hint),
+      );
   return h(
     ".page.narrow",
     {},
-    h("h1", {}, lead || title),
-    h(
-      ".problem",
-      { role: "alert" },
-      h("p", { dir: "auto" }, error.message),
-      error.hint && h("p.hint", { dir: "auto" }, error.hint),
-    ),
+    h("h1", {}, lead || (nothing ? "Not found" : error.status === 0 ? "No answer" : "That did not work")),
+    told,
     h(
       ".actions",
       {},
-      retry && h("button", { type: "button", onclick: retry }, "Try again"),
+      retry && !nothing && h("button", { type: "button", onclick: retry }, "Try again"),
+      nothing && h("a.button", { href: "/runs" }, "Your runs"),
       h("a.button.quiet", { href: "/" }, "Ask a question"),
     ),
   );
