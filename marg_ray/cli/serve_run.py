@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -186,7 +186,7 @@ def earlier_holders(note: Path) -> list[str]:
         holders = json.loads(note.read_text("utf-8"))["holders"]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    return [h for h in holders if isinstance(h, str)] if isinstance(holders, Sequence) else []
+    return [h for h in holders if isinstance(h, str)] if isinstance(holders, list) else []
 
 
 @contextlib.contextmanager
