@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -36,7 +37,6 @@ import time
 import urllib.request
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 PATHS = {"boards": "/events", "events": "/events?board=0", "naive": "/naive"}
 PARTS = {"ServeReplica": "service", "ProxyActor": "Serve's proxy", "CoordinatorActor": "coordinators"}
-STARTS_WITHIN_S, LOOK_EVERY_S = 180.0, 0.2
+STARTS_WITHIN_S, LOOK_EVERY_S = 600.0, 0.2
 
 
 # ---- readers, in a process of their own
@@ -169,7 +169,7 @@ async def serve_here(args: argparse.Namespace) -> None:
         await marg.index([str(args.docs)])
         app = await application(Setup(settings, marg.runtime.choice, (args.docs.resolve(),)))
         add_naive(app)
-        config = uvicorn.Config(app, host="127.0.0.1", port=args.port, access_log=False, timeout_graceful_shutdown=2)
+        config = uvicorn.Config(app, port=args.port, log_level="warning", timeout_graceful_shutdown=2)
         await uvicorn.Server(config).serve()
 
 
@@ -199,7 +199,7 @@ def add_naive(app: FastAPI) -> None:
     app.add_api_route("/v1/research/{session_id}/naive", naive, include_in_schema=False)
 
 
-@contextmanager
+@contextlib.contextmanager
 def service(args: argparse.Namespace, served: Servers, home: str) -> Iterator[tuple[int, int]]:
     """The service under test; its process and port."""
     port = free_port()
@@ -248,7 +248,7 @@ def parts_of(root: int, *, own: bool) -> dict[int, str]:
             command = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
         except OSError:
             continue
-        found |= dict.fromkeys([pid], next((part for mark, part in PARTS.items() if f"ray::{mark}" in command), "rest"))
+        found.setdefault(pid, next((part for mark, part in PARTS.items() if f"ray::{mark}" in command), "rest"))
     return found
 
 
@@ -370,7 +370,8 @@ def main() -> None:
     args = parser.parse_args()
     many_sockets()
     if args.serve:
-        asyncio.run(serve_here(args))
+        with contextlib.suppress(KeyboardInterrupt):  # how it is ended
+            asyncio.run(serve_here(args))
     elif args.read:
         job = json.loads(sys.stdin.read())
         print(json.dumps(asyncio.run(read_all(job["port"], job["paths"], job["readers"], job["limit_s"]))))

@@ -125,6 +125,8 @@ class Channel:
                 if not self.last:
                     self._take(await self._sessions.progress(self.id, self.tail.head, self.pace.wait_s))
                 self._heard, pause = self.loop.time(), shortest
+                if not self._caught_up:  # the coordinator is ahead of the store's log as it was read
+                    await asyncio.sleep(shortest)
             except Exception as exc:
                 await self._without(exc)
                 if not self.last:
