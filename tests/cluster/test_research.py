@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from contextlib import aclosing
+
 import pytest
 import ray
 
 from marg_ray.actors.coordinator import new_session_id
 from marg_ray.client import Marg, Step, error_of, make_request
-from marg_ray.errors import InsufficientEvidence, UsageError
+from marg_ray.errors import InsufficientEvidence, SessionNotFound, UsageError
+from marg_ray.memory.chat import Answer, Said
 from marg_ray.records import ReportStatus, Role, Verdict
 from marg_ray.report.model import Report
+from marg_ray.store.sql import SqlStore
 from tests.cluster.conftest import LIBRARY
 
 pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
@@ -75,6 +79,36 @@ async def test_a_missing_folder_is_said_before_anything_starts(marg: Marg) -> No
     with pytest.raises(UsageError, match="no folder"):
         await marg.research(QUESTION, docs=["/no/such/folder"])
     assert len(await marg.runtime.sessions()) == before
+
+
+async def test_a_report_is_asked_about_and_talked_over(marg: Marg) -> None:
+    """The assistant's actor: whole answers, streams, errors, readers who leave, a conversation after it was killed."""
+    report = await ask(marg, depth="overview")
+    sid, assistant = report.session_id, marg.runtime.assistant
+    fish = "What happens to fish that pass a barrage?"
+    answer = await assistant.answer("local", sid, fish)
+    assert answer.known
+    assert {c for s in answer.sentences for c in s.citations} <= {e.id for e in report.evidence}
+    parts = [part async for part in assistant.stream("local", sid, fish)]
+    assert parts == [*answer.sentences, answer]
+    with pytest.raises(SessionNotFound):
+        await assistant.answer("bob", sid, fish)
+    with pytest.raises(SessionNotFound):
+        [part async for part in assistant.stream("bob", sid, fish)]
+    async with aclosing(assistant.stream("local", sid, fish)) as leaving:
+        assert await anext(leaving) == answer.sentences[0]
+    store = await SqlStore.open(marg.runtime.places.store_url)
+    await store.talk.open("local", "c", "")
+    said = [Said(conversation="c", turn=f"{n}", text=text) for n, text in enumerate(("I live in Kiel.", fish))]
+    heard = [part async for part in assistant.converse("local", said[0])]
+    assert isinstance(heard[-1], Answer)
+    assert heard[-1].remembered == ("I live in Kiel.",)
+    ray.kill(ray.get_actor("agent:assistant"), no_restart=False)
+    heard = [part async for part in assistant.converse("local", said[1])]
+    assert isinstance(heard[-1], Answer)
+    assert heard[-1].known
+    assert [t.role for t in await store.talk.turns("local", "c")] == ["user", "assistant"] * 2
+    await store.close()
 
 
 @pytest.mark.parametrize(

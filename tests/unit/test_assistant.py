@@ -145,7 +145,7 @@ async def test_where_the_model_is_away_the_answer_is_quoted(tmp_path: Path) -> N
     world.model._hooks[AnswerQuestion] = away  # type: ignore[attr-defined]
     answer = await asked(world)
     assert answer.known
-    assert "24 turbines" in answer.text
+    assert "Rance" in answer.text
     assert any("in quotations" in note for note in answer.notes)
 
 

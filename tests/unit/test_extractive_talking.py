@@ -23,6 +23,17 @@ def said(*texts: str) -> tuple[Turn, ...]:
         ((RANCE, "240 MW."), "What about Sihwa Lake?", "How much power does give Sihwa Lake?"),
         ((RANCE, "240 MW."), "Why?", "Why (La Rance)?"),
         ((RANCE, "240 MW."), "Which birds live in the Severn estuary?", "Which birds live in the Severn estuary?"),
+        (
+            ("I live in Kiel.", "Noted."),
+            "What happens to fish that pass a dam?",
+            "What happens to fish that pass a dam?",
+        ),
+        (
+            (RANCE, "240 MW."),
+            "Do fish that pass a barrage lose their way?",
+            "Do fish that pass a barrage lose their way?",
+        ),
+        ((RANCE, "240 MW."), "How many stations are there in Korea?", "How many stations are there in Korea?"),
         ((RANCE, "240 MW.", "thanks", "Ask me."), "When did it open?", "When did it open (La Rance)?"),
     ],
 )

@@ -101,7 +101,7 @@ class Named:
     async def stream(self, method: str, *args: Any) -> AsyncGenerator[Any, None]:
         """What a method yields, as it does. Whoever leaves early stops it."""
         actor = self._actor or await self.find()
-        parts = getattr(actor, method).options(num_returns="streaming", max_task_retries=0).remote(*args)
+        parts = getattr(actor, method).options(num_returns="streaming").remote(*args)
         try:
             async for ref in parts:
                 yield await _value(ref)

@@ -132,7 +132,7 @@ def _compares(card: Card, wanted: Facet) -> bool:
 
 
 def _by_words(wanted: Facet, card: Card) -> float:
-    return _sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path, card.title)
+    return sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path, card.title)
 
 
 def compose(work: Drafting, vectors: Vectors) -> FreeText:
@@ -157,7 +157,7 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         values = []
         for sentence, row in zip(card.sentences, rows, strict=True):
             values.append(
-                0.60 * contrast(row[0], row[1], [x - 0.02 for x in row[3:]]) + _sentence_words(wanted, sentence)
+                0.60 * contrast(row[0], row[1], [x - 0.02 for x in row[3:]]) + sentence_words(wanted, sentence)
             )
         foreign = max((_fit_of(f, card, [row[3 + i] for row in rows]) for i, f in enumerate(work.others)), default=-1.0)
         foreign -= _fit_of(work.mine, card, [row[2] for row in rows])
@@ -180,11 +180,11 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
 def _fit_of(one: Facet, card: Card, cosines: list[float]) -> float:
     """How well a card fits any one section, by the same measure for all: the best section is where it belongs."""
     best = sorted(cosines, reverse=True)[:2]
-    fit = 0.60 * sum(best) / len(best) + 0.13 * path_fit(one, card.path, card.title) + _sentence_words(one, card.text)
+    fit = 0.60 * sum(best) / len(best) + 0.13 * path_fit(one, card.path, card.title) + sentence_words(one, card.text)
     return fit + 0.10 * bool(one.heading and any(same_heading(h, one.heading) for h in card.path))
 
 
-def _sentence_words(wanted: Facet, text: str) -> float:
+def sentence_words(wanted: Facet, text: str) -> float:
     own, everything, cues = word_fit(wanted, text, {})
     return 0.15 * own + 0.10 * everything + 0.08 * cues + 0.05 * answer_fit(wanted, text) + 0.20 * defines(wanted, text)
 
@@ -207,8 +207,8 @@ def _belongs_elsewhere(work: Drafting, sentence: str, row: list[float]) -> bool:
         return True
     if not work.others:
         return False
-    own = 0.60 * row[2] + _sentence_words(work.mine, sentence)
-    return max(0.60 * row[3 + i] + _sentence_words(f, sentence) for i, f in enumerate(work.others)) > own + 0.05
+    own = 0.60 * row[2] + sentence_words(work.mine, sentence)
+    return max(0.60 * row[3 + i] + sentence_words(f, sentence) for i, f in enumerate(work.others)) > own + 0.05
 
 
 def _trimmed(card: Card, values: list[float], foreign: list[bool]) -> tuple[Card, list[float]]:

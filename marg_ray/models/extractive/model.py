@@ -8,6 +8,7 @@ from typing import Any, cast
 from marg_ray.models.client import Call, ModelTask, OutT, Reply
 from marg_ray.models.extractive import (
     analysing,
+    answering,
     drafting,
     planning,
     reading,
@@ -78,9 +79,8 @@ class ExtractiveModel:
             case PlanTurn():
                 return talking.plan(task)
             case AnswerQuestion():
-                draft = await self._offload(drafting.prepare, talking.as_section(task))
-                text = await self._offload(drafting.compose, draft, await self._embed(draft.texts))
-                return talking.answer_of(task, text)
+                asked = await self._offload(answering.prepare, task)
+                return await self._offload(answering.compose, asked, await self._embed(asked.texts))
         raise TypeError(f"no rule for {type(task).__name__}")
 
     async def _embed(self, texts: Sequence[str]) -> Vectors:

@@ -1,4 +1,4 @@
-"""Conversation without a model: what a message asks by itself, what it says of its writer, answers in quotations."""
+"""Conversation without a model: what a message asks by itself, and what it says of its writer."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from marg_ray.grounding.sentences import split_sentences
 from marg_ray.models.extractive.words import asked_terms, names, squeeze
-from marg_ray.models.tasks import AnswerQuestion, DraftSection, FreeText, PlanTurn, Turn, TurnIdea
+from marg_ray.models.tasks import PlanTurn, Turn, TurnIdea
 
 LONGEST_FACT = 300  # characters
-ROOM = 90  # words of an answer
 _REFERS = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|there|that|those|these|this|"
+    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|those|these|this|"
+    r"(?<!is )(?<!are )(?<!was )(?<!were )there|"
     r"the (?:same|former|latter|others?|first|second|third|last)(?: one)?)\b",
     re.IGNORECASE,
 )
@@ -49,40 +49,30 @@ def facts(message: str) -> list[str]:
 def standalone(question: str, history: Sequence[Turn]) -> str:
     """A question that refers to the one before it, with the words that it leaves out."""
     text = squeeze(question)
-    before = next((t.text for t in reversed(history) if t.role == "user" and len(asked_terms(t.text)) > 1), "")
+    before = next((t.text for t in reversed(history) if t.role == "user" and _may_be_meant(t.text)), "")
     if not before:
         return text
     cut = _ELLIPSIS.match(text)
     text = text[cut.end() :] if cut else text
-    if cut and not _REFERS.search(text) and not _QUESTION.match(text):
+    if cut and not _refers(text) and not _QUESTION.match(text):
         new = text.rstrip("?. ")
         others = [w for w in squeeze(before).rstrip("?. ").split() if not any(w.strip(",") in n for n in names(before))]
         return squeeze(f"{' '.join(others)} {new}?") if names(new) else squeeze(f"{before.rstrip('?. ')} {new}?")
-    if _REFERS.search(text) or len(asked_terms(text)) < 2:
+    if _refers(text) or len(asked_terms(text)) < 2:
         subject = ", ".join(n for n in names(before) if n.casefold() not in text.casefold()) or " ".join(_words(before))
         return squeeze(f"{text.rstrip('?. ')} ({subject})?") if subject else text
     return text
 
 
-def as_section(task: AnswerQuestion) -> DraftSection:
-    """The answer as a short section: what the question asks, from the same cards."""
-    return DraftSection(
-        question=task.question,
-        report_title="",
-        section_title=task.question,
-        queries=(task.question,),
-        other_sections=(),
-        evidence=task.evidence,
-        language=task.language,
-        words=min(task.words, ROOM),
-    )
+def _may_be_meant(message: str) -> bool:
+    """Whether a later question may be about the same: what the writer told of himself is not meant."""
+    return len(asked_terms(message)) > 1 and ("?" in message or not facts(message))
 
 
-def answer_of(task: AnswerQuestion, section: FreeText) -> FreeText:
-    """Quotations cannot tell whether they answer: what is only near is said to be so."""
-    if not section.markdown:
-        return FreeText(markdown="UNKNOWN: the passages say nothing of this.")
-    return FreeText(markdown=f"UNKNOWN: only the nearest passages\n\n{section.markdown}") if task.near else section
+def _refers(question: str) -> bool:
+    """Whether a word stands for something outside: with two terms before it, it stands for one of those."""
+    found = _REFERS.search(question)
+    return found is not None and len(asked_terms(question[: found.start()])) < 2
 
 
 def _words(question: str) -> list[str]:
