@@ -423,3 +423,44 @@ async def test_our_search_can_be_another_servers_source(service: Service, tmp_pa
 )
 def test_a_place_tells_nothing_of_where_the_folder_is(path: str, folders: tuple[str, ...], place: str) -> None:
     assert place_in(path, [Path(f) for f in folders]) == place
+
+
+# ---- the command
+
+
+def test_a_folder_that_is_not_there_is_said_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from marg_ray.cli import main
+
+    monkeypatch.setattr("sys.argv", ["marg", "mcp", "--docs", str(tmp_path / "nowhere")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out = capsys.readouterr()
+    assert (ended.value.code, out.out) == (2, "")
+    assert "nowhere" in out.err
+
+
+async def test_a_runtime_that_does_not_start_is_a_tools_error_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from marg_ray.client import Marg
+    from marg_ray.errors import RuntimeUnavailable
+    from marg_ray.mcp_server import LOCAL, _Local
+    from marg_ray.settings import Settings
+
+    starts = 0
+
+    async def start(self: Marg) -> None:
+        nonlocal starts
+        starts += 1
+        raise RuntimeUnavailable("", "the machine is full")
+
+    monkeypatch.setattr(Marg, "start", start)
+    local = _Local(Settings(home=tmp_path), (), offline=True)
+    async with Client(build(local.tools, lambda _: LOCAL, local.lifespan)) as client:
+        for _ in range(2):
+            result = await client.call_tool("health", {})
+            assert result.is_error
+            assert "Ray did not start on this machine: the machine is full" in said(result)
+    assert starts >= 2

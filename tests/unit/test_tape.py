@@ -123,6 +123,7 @@ ERRORS: list[Exception] = [
     errors.OutputCut("draft_section", 900),
     errors.ParseError("make_plan", "no JSON", 4),
     errors.SearchUnavailable("ddgs: 403"),
+    errors.McpUnavailable("wiki", "no answer within 20 s"),
     errors.AddressBlocked("http://10.0.0.1/"),
     errors.FetchFailed("https://a.test/", "gone", 404),
     errors.Unreadable("a.pdf", "encrypted"),

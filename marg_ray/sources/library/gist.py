@@ -12,7 +12,7 @@ from marg_ray.seams import Embedder, Vectors
 MOST = 160  # sentences that are weighed; of a longer document spread over it
 SHORTEST, LONGEST = 40, 600  # characters of a sentence worth quoting
 FIRST = 0.08  # for the sentence that begins the document, falling to none
-RELEVANCE = 0.7  # against what was chosen already
+RELEVANCE = 0.5  # against what was chosen already
 _PROSE = frozenset({"paragraph", "list_item", "quote"})
 
 
