@@ -18,10 +18,11 @@
     │   └── ParseError          answered, but not in the asked form     502
     ├── SourceError             a source could not be used
     │   ├── SearchUnavailable   no search engine answered               503, exit 5
+    │   │   └── McpUnavailable  a server of the Model Context Protocol  503
     │   ├── AddressBlocked      the address may not be fetched          422
     │   ├── FetchFailed         the page did not come                   502
     │   └── Unreadable          it came, but it is no document          422
-    ├── FormatUnavailable       a report cannot be made in a format     501
+    ├── FormatUnavailable       a report cannot be made in a format     503
     ├── BudgetExceeded          tokens, money, time or tasks are spent       exit 6
     ├── BudgetStopped           spent before anything was found        422, exit 6
     ├── InsufficientEvidence    the sources do not answer               422, exit 4
@@ -359,7 +360,7 @@ class Unreadable(SourceError):
 class FormatUnavailable(MargError):
     """A report cannot be made in this format here; it is there in the others."""
 
-    http_status = 501
+    http_status = 503
 
     def __init__(self, format: str, why: str, todo: str = "") -> None:
         super().__init__(format, why, todo)
