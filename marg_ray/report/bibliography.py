@@ -18,7 +18,28 @@ _ISO_DATE = re.compile(r"(\d{4})(?:-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?)?
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
 _DOI_HOSTS = ("doi.org", "dx.doi.org", "www.doi.org")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-_SKIPPED = frozenset({"a", "an", "the", "on", "of", "der", "die", "das", "le", "la", "les", "el", "los", "las"})
+_SKIPPED = frozenset(
+    {
+        "a",
+        "an",
+        "the",
+        "on",
+        "of",
+        "in",
+        "what",
+        "how",
+        "which",
+        "der",
+        "die",
+        "das",
+        "le",
+        "la",
+        "les",
+        "el",
+        "los",
+        "las",
+    }
+)
 
 
 @dataclass(frozen=True)

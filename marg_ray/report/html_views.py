@@ -202,9 +202,18 @@ class Views:
             for line in run.lines:
                 words = plain(line.nodes)
                 html += gap_between(last, words)
-                html += _sentence(line, marks if line is run.lines[-1] else Markup())
+                html += self._sentence(line, marks if line is run.lines[-1] else Markup())
                 last = words
         return html
+
+    def _sentence(self, line: Line, marks: Markup) -> Markup:
+        """A sentence and its marks, which never part from its last word."""
+        verdict, (nodes, tail) = line.sentence.verdict.value, last_word(line.nodes) if marks else (line.nodes, "")
+        html = Markup('<span class="s v-{}">{}</span>').format(verdict, inline_html(nodes))
+        if not tail:
+            return html + marks
+        last = Markup('<span class="nb"><span class="t v-{}">{}</span>{}</span>')
+        return html + last.format(verdict, tail, marks)
 
     def _marks(self, run: Run) -> Markup:
         checks = tuple(self._check(line, several=len(run.lines) > 1) for line in run.lines)
@@ -264,17 +273,12 @@ _BY_WEIGHT = (
 )
 
 
-def _sentence(line: Line, marks: Markup) -> Markup:
-    """A sentence and its marks, which never part from its last word."""
-    verdict, nodes, tail = line.sentence.verdict.value, line.nodes, ""
-    if marks and nodes and nodes[-1].kind == "text":
-        tail = _LAST_WORD.search(nodes[-1].text).group()  # type: ignore[union-attr]
-        nodes = (*nodes[:-1], Inline("text", nodes[-1].text[: len(nodes[-1].text) - len(tail)]))
-    html = Markup('<span class="s v-{}">{}</span>').format(verdict, inline_html(nodes))
-    if not tail:
-        return html + marks
-    last = Markup('<span class="nb"><span class="t v-{}">{}</span>{}</span>')
-    return html + last.format(verdict, tail, marks)
+def last_word(nodes: tuple[Inline, ...]) -> tuple[tuple[Inline, ...], str]:
+    """The nodes without their last word, and that word; empty where they do not end in text."""
+    if not nodes or nodes[-1].kind != "text":
+        return nodes, ""
+    tail = _LAST_WORD.search(nodes[-1].text).group()  # type: ignore[union-attr]
+    return (*nodes[:-1], Inline("text", nodes[-1].text[: len(nodes[-1].text) - len(tail)])), tail
 
 
 def _quote(e: ReportEvidence) -> Quote:

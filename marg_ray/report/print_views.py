@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from marg_ray.report.html_views import Views
-from marg_ray.report.layout import Run
+from marg_ray.report.html_views import Views, inline_html, last_word
+from marg_ray.report.layout import Line, Run
 from marg_ray.report.model import Report
-from marg_ray.report.remarks import Remarks
+from marg_ray.report.remarks import SIGNS, Remarks
 
 
 class PrintViews(Views):
@@ -26,3 +26,11 @@ class PrintViews(Views):
             self.signed.add(remark.number)
             links.append(Markup(sign).format(remark.verdict.value, remark.number, remark.sign))
         return Markup("").join(links)
+
+    def _sentence(self, line: Line, marks: Markup) -> Markup:
+        """What holds is plain text: fewer boxes to lay out, which in lines from right to left also break better."""
+        if line.sentence.verdict in SIGNS:
+            return super()._sentence(line, marks)
+        nodes, tail = last_word(line.nodes) if marks else (line.nodes, "")
+        html = inline_html(nodes)
+        return html + (Markup('<span class="nb">{}{}</span>').format(tail, marks) if tail else marks)

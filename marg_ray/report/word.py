@@ -253,12 +253,18 @@ class Word:
         """The title above every page but the first, the page's number below each."""
         section = self.document.sections[0]
         section.different_first_page_header_footer = True
-        Paragraph(self, section.header.paragraphs[0]._p, self.way).text(above)
+        self._turned(section.header.paragraphs[0]._p).text(above)
         before, rest = page_of.split("{page}")
         between, after = rest.split("{pages}")
         for footer in (section.footer, section.first_page_footer):
-            line = Paragraph(self, footer.paragraphs[0]._p, self.way)
+            line = self._turned(footer.paragraphs[0]._p)
             line.text(before).field("PAGE").text(between).field("NUMPAGES").text(after)
+
+    def _turned(self, element: Any) -> Paragraph:
+        """A paragraph of python-docx's, in our direction."""
+        if self.way == "rtl":
+            element.get_or_add_pPr().append(element_of("w:bidi"))
+        return Paragraph(self, element, self.way)
 
     def relation(self, href: str) -> str:
         from docx.opc.constants import RELATIONSHIP_TYPE

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+_DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 LEVELS = 9  # of a list
 WIDTH_CM = 16.5  # of the text
 
@@ -25,7 +27,19 @@ PLAIN, BOLD, MARK = Look(), Look(bold=True), Look(style="Mark")
 
 
 def stretches(text: str, way: str) -> Iterator[tuple[str, bool]]:
-    """The text in parts, each with whether it runs against `way`. What has no direction stays with the main one."""
+    """The text in parts, each with whether it runs against `way`. What has no direction stays with the main one.
+
+    An ISO date keeps its order between letters from right to left: a mark on either side says so.
+    """
+    at = 0
+    for date in _DATE.finditer(text) if way == "rtl" else ():
+        yield from _stretches(text[at : date.start()], way)
+        yield f"\u200e{date.group()}\u200e", True
+        at = date.end()
+    yield from _stretches(text[at:], way)
+
+
+def _stretches(text: str, way: str) -> Iterator[tuple[str, bool]]:
     against = {"L"} if way == "rtl" else {"R", "AL"}
     along = {"R", "AL"} if way == "rtl" else {"L"}
     start, turned, last = 0, -1, -1  # `turned`: where a part that runs against `way` begins; `last`: where it may end

@@ -170,6 +170,7 @@ def test_arabic_runs_from_right_to_left_in_a_report_of_any_language() -> None:
         ("see שלום, עולם. ok", "ltr", [("see ", False), ("שלום, עולם", True), (". ok", False)]),
         ("שלום GPT-4 של 5", "rtl", [("שלום ", False), ("GPT", True), ("-4 של 5", False)]),
         ("שלום", "ltr", [("שלום", True)]),
+        ("קרא 2026-03-14.", "rtl", [("קרא ", False), ("\u200e2026-03-14\u200e", True), (".", False)]),
     ],
 )
 def test_text_is_cut_where_its_direction_turns(text: str, way: str, parts: list[tuple[str, bool]]) -> None:
