@@ -1,10 +1,11 @@
 """Fifty sessions and two hundred readers of their events over HTTP: does anybody wait for anybody else?
 
-    python benchmarks/http_load.py [--sessions 50] [--readers 200] [--rounds boards events naive] [--marg-serve]
+    python benchmarks/http_load.py [--sessions 50] [--readers 200] [--rounds nobody boards ...] [--marg-serve]
 
 The service runs as it is, with the simulated model and search (see `throughput.py`); the readers are a process of their
 own that speaks plain HTTP/1.1 and stamps what arrives. A round is one set of sessions:
 
+nobody   the sessions alone
 boards   readers as the web page is one: every event, and the board whenever it changes
 events   `?board=0`
 naive    the usual way, for comparison: each reader's stream asks the coordinator for itself and writes out every event
@@ -14,7 +15,7 @@ lag      from the moment the coordinator recorded an event to the moment a reade
 spread   between the first and the last reader of a session to have the same event: what being one of many costs
 lost, doubled   event numbers that a reader did not get by the end of its session, or got twice
 
-CPU is that of the process that serves HTTP, by event and reader, base load of the sessions included. With
+CPU is that of the process that serves HTTP, by event and reader, less what it needs in the round `nobody`. With
 `--marg-serve` the service is the command `marg serve` (Ray Serve's proxy in front; no naive round), else the same
 application on a server of this script. `others`: share of the cores that other programs took meanwhile.
 """
@@ -53,8 +54,10 @@ from benchmarks.throughput_case import CASES, SECTIONS
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-PATHS = {"boards": "/events", "events": "/events?board=0", "naive": "/naive"}
+NOBODY = "nobody"
+PATHS = {NOBODY: "", "boards": "/events", "events": "/events?board=0", "naive": "/naive"}
 PARTS = {"ServeReplica": "service", "ProxyActor": "Serve's proxy", "CoordinatorActor": "coordinators"}
+SERVING = ("service", "Serve's proxy")
 STARTS_WITHIN_S, LOOK_EVERY_S = 600.0, 0.2
 
 
@@ -127,7 +130,7 @@ def told_of(got: list[Got]) -> dict[str, Any]:
             if g.said[seq] > g.joined:
                 together[g.session, seq].append(came)
     spreads = [max(came) - min(came) for came in together.values() if len(came) > 1]
-    moments = [came for g in got for came in g.came.values()]
+    moments = [came for g in got for came in g.came.values()] or [0.0]
     by_reader = [statistics.median(ms) for g in got if (ms := [c - g.said[s] for s, c in g.came.items()])]
     last: dict[int, int] = defaultdict(int)
     for g in got:
@@ -276,24 +279,37 @@ def measure(kind: str, args: argparse.Namespace, root: int, port: int, served: S
     try:
         names = parts_of(root, own=not args.marg_serve)
         with Accounts({"runtime": root, **served.pids, "readers": readers.pid}, names) as accounts:
-            paths = [path + PATHS[kind] for path in ask(port, args.sessions, case)]
-            job = {"port": port, "paths": paths, "readers": args.readers, "limit_s": args.limit}
-            said, _ = readers.communicate(json.dumps(job), timeout=args.limit + 60)
+            paths = ask(port, args.sessions, case)
+            job = {"port": port, "paths": [path + PATHS[kind] for path in paths], "readers": args.readers}
+            if kind == NOBODY:
+                wait_until_over(port, paths, args.limit)
+                job["readers"] = 0
+            said, _ = readers.communicate(json.dumps(job | {"limit_s": args.limit}), timeout=args.limit + 60)
         if not said:
             raise SystemExit(f"the readers ended with {readers.returncode}")
     finally:
         readers.kill()
         readers.wait()
     found: dict[str, Any] = json.loads(said)
-    serving = [pid for pid, part in names.items() if part in ("service", "Serve's proxy")]
+    serving = [pid for pid, part in names.items() if part in SERVING]
     cpu = accounts.seconds()
     return found | {
         "round": kind,
         "cpu": cpu,
-        "cpu_us": 1e6 * sum(cpu.get(part, 0.0) for part in ("service", "Serve's proxy")) / found["delivered"],
+        "serving_s": sum(cpu.get(part, 0.0) for part in SERVING),
         "memory_mb": sum(memory_mb([pid]) for pid in serving),
         "others": accounts.others,
     }
+
+
+def wait_until_over(port: int, paths: list[str], limit_s: float) -> None:
+    until, left = time.monotonic() + limit_s, {path.rpartition("/")[2] for path in paths}
+    while left and time.monotonic() < until:
+        time.sleep(1.0)
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/v1/research?status=running&limit=500", timeout=60
+        ) as said:
+            left &= {session["id"] for session in json.load(said)["sessions"]}
 
 
 HEAD = (
@@ -302,10 +318,12 @@ HEAD = (
 )
 
 
-def print_row(m: dict[str, Any]) -> None:
+def print_row(m: dict[str, Any], alone_s: float) -> None:
+    """`alone_s`: CPU seconds of the serving process without readers."""
+    m["cpu_us"] = 1e6 * max(0.0, m["serving_s"] - alone_s) / (m["delivered"] or 1)
     lag, spread = ("".join(f"{ms:>{width}.0f}" for ms, width in zip(m[k], (12, 7, 7), strict=True)) for k in LATENESS)
     print(
-        f"{m['round']:8}{m['events']:>8}{m['delivered'] / m['seconds']:>13.0f}{lag}{spread}{m['lost']:>6}"
+        f"{m['round']:8}{m['events']:>8}{m['delivered'] / (m['seconds'] or 1):>13.0f}{lag}{spread}{m['lost']:>6}"
         f"{m['doubled']:>9}{m['boards']:>8}{m['mb']:>6.0f}{m['cpu_us']:>8.0f}{m['memory_mb']:>11.0f}{m['others']:>8.0%}",
         flush=True,
     )
@@ -328,7 +346,7 @@ def run(args: argparse.Namespace) -> None:
         found = []
         for n, kind in enumerate(rounds):
             found.append(measure(kind, args, root, port, served, 1 + n * args.sessions))
-            print_row(found[-1])
+            print_row(found[-1], next((m["serving_s"] for m in found if m["round"] == NOBODY), 0.0))
     tell(found)
     if args.json:
         args.json.write_text(json.dumps(found, indent=1))
@@ -337,16 +355,17 @@ def run(args: argparse.Namespace) -> None:
 def tell(found: list[dict[str, Any]]) -> None:
     by_round = {m["round"]: m for m in found}
     for m in found:
-        least, most = m["readers"][0], m["readers"][2]
         parts = ", ".join(f"{part} {s:.1f}" for part, s in m["cpu"].items())
-        print(
-            f"{m['round']}: the median lag of a reader is {least:.0f} ms, of the last one {most:.0f} ms; CPU s: {parts}"
-        )
+        print(f"{m['round']}: CPU s: {parts}")
+        if m["round"] == NOBODY:
+            continue
+        least, most = m["readers"][0], m["readers"][2]
+        print(f"{m['round']}: the median lag of a reader is {least:.0f} ms, of the last one {most:.0f} ms")
         if m["unended"]:
             print(f"{m['round']}: {m['unended']} streams ended without an end")
     if "naive" in by_round:
-        for kind in set(by_round) - {"naive"}:
-            ratio = by_round["naive"]["cpu_us"] / by_round[kind]["cpu_us"]
+        for kind in set(by_round) - {"naive", NOBODY}:
+            ratio = by_round["naive"]["cpu_us"] / (by_round[kind]["cpu_us"] or 1)
             print(f"CPU of the serving process, by event and reader: naive is {ratio:.1f} times {kind}")
 
 
