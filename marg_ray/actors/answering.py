@@ -110,6 +110,7 @@ class _Book:
     notes: list[str] = field(default_factory=list)
     told: list[Cited] = field(default_factory=list)  # what code itself says
     unsaid: str | None = None  # what the writer says is not known
+    only_near: bool = False  # it says so before all else: what follows is no answer
     _read: int = 0  # sentences
     _seen: set[str] = field(default_factory=set)
 
@@ -137,7 +138,8 @@ class _Book:
         first: list[Cited] = []
         if (found := UNKNOWN.search(text)) and (whole or "\n" in text[found.end() :]) and self.unsaid is None:
             self.unsaid = found["what"]
-            if not self.kept and self.material.answerability.zone is Zone.NEAREST and text[found.end() :].strip():
+            self.only_near = self.material.answerability.zone is not Zone.ANSWER or not text[: found.start()].strip()
+            if not self.kept and self.only_near and text[found.end() :].strip():
                 first = self.tell(self._say["nearest_text"])
         cards = {n: e.id for n, e in self._by_number.items() if n not in left_out}
         draft = await self.light(
@@ -197,7 +199,7 @@ class _Book:
     @property
     def known(self) -> bool:
         states = any(s.verdict in KEPT for s in self.kept)
-        return states and (self.unsaid is None or self.material.answerability.zone is Zone.ANSWER)
+        return states and not self.only_near
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -130,6 +130,17 @@ async def test_a_part_that_stays_open_is_named_in_the_question_s_words(tmp_path:
     assert answer.sentences[-1].verdict == "not_factual"
 
 
+async def test_what_comes_after_not_known_is_only_the_nearest(tmp_path: Path) -> None:
+    def text(task: AnswerQuestion) -> str:
+        n = card_with("24 turbines")(task)
+        return f"UNKNOWN: the colour\n\nThe Rance station has 24 turbines [{n}]."
+
+    answer = await asked(await world_of(tmp_path, saying(text)))
+    assert not answer.known
+    assert [s.verdict for s in answer.sentences] == ["not_factual", "supported"]
+    assert "nearest" in answer.sentences[0].text
+
+
 async def test_nothing_that_holds_is_not_known(tmp_path: Path) -> None:
     answer = await asked(await world_of(tmp_path, saying("It is made of cheese and has 777 wheels [1].")))
     assert not answer.known
