@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,8 +82,8 @@ class _Serving:
 
     async def run(self) -> int:
         try:
-            with terminated():
-                await self._start()
+            with terminated() as listen:
+                await self._start(listen)
                 indexing = asyncio.ensure_future(self._index())
                 try:
                     await asyncio.Event().wait()
@@ -99,11 +99,12 @@ class _Serving:
                 await asyncio.to_thread(self._close)
         return 0
 
-    async def _start(self) -> None:
+    async def _start(self, listen: Callable[[], None]) -> None:
         from marg_ray.serve_app import Setup, address_of, start  # before Ray starts: it says how patient Serve is
 
         _say("starting Ray and the agents" if not self.settings.runtime.ray_address else "attaching to Ray")
         await self.marg.start()
+        listen()
         _say("starting the service")
         setup = Setup(self.settings, self.marg.runtime.choice, self.shared, self.wanted.offline)
         await asyncio.to_thread(start, setup)
@@ -173,6 +174,7 @@ class _Serving:
                 _say(f"{_sessions(len(rows))} under way; the next `marg serve` goes on with them")
 
     def _close(self) -> None:
+        os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"  # a start that is still under way in a thread starts no Ray anew
         if self.settings.runtime.ray_address and self.answers:
             from marg_ray.serve_app import stop
 
@@ -190,14 +192,22 @@ def earlier_holders(note: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def terminated() -> Iterator[None]:
-    """Meanwhile SIGTERM ends the command as Ctrl-C does."""
+def terminated() -> Iterator[Callable[[], None]]:
+    """Meanwhile SIGTERM ends the command as Ctrl-C does.
+
+    Gives what is to be called when Ray has started: it puts a handler of its own in place, which ends the process three
+    seconds after the signal, whatever it is still doing.
+    """
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
-    with contextlib.suppress(NotImplementedError, RuntimeError):
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+
+    def listen() -> None:
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+
+    listen()
     try:
-        yield
+        yield listen
     finally:
         with contextlib.suppress(NotImplementedError, RuntimeError):
             loop.remove_signal_handler(signal.SIGTERM)

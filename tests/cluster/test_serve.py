@@ -162,7 +162,7 @@ async def test_a_restart_of_the_server_loses_nothing(tmp_path: Path) -> None:
             view = await until_over(client, under_way)
             assert view["status"] in ("passed", "quality_warning"), view
             assert await log_ids(client, under_way) == list(range(1, view["seq"] + 1))
-        assert await server.end(signal.SIGTERM) == 0
+        assert await server.end(signal.SIGTERM) == 0, "".join(server.told)
 
 
 async def test_a_port_that_is_taken_is_said_at_once(tmp_path: Path) -> None:
