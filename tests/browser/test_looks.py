@@ -22,6 +22,10 @@ VIEWS = {
 }
 
 
+SETTLED = """() => Promise.allSettled(document.getAnimations()
+  .filter(a => a.effect.getTiming().iterations !== Infinity).map(a => a.finished))"""
+
+
 def settled(v: Visit) -> None:
     v.page.wait_for_load_state("networkidle")
     expect(v.page.locator("main .loading")).to_have_count(0)
@@ -31,7 +35,7 @@ def faults(page: Page) -> list[str]:
     """What axe-core finds that is serious or worse."""
     from axe_playwright_python.sync_playwright import Axe
 
-    page.wait_for_timeout(400)  # what fades in has its full contrast
+    page.evaluate(SETTLED)  # what fades in has its full contrast
     found = Axe().run(page).response["violations"]
     return [
         f"{rule['impact']} {rule['id']}: {node['html'][:160]} {node['failureSummary']}"

@@ -18,6 +18,7 @@ export async function libraryView() {
 class Library {
   constructor() {
     this.documents = [];
+    this.asked = 0;
     this.picker = h("input.hidden-text", {
       type: "file",
       multiple: true,
@@ -100,8 +101,10 @@ class Library {
   }
 
   async load() {
+    const mine = ++this.asked;
     try {
       const answer = await getJson(KNOWLEDGE);
+      if (mine !== this.asked) return; // what has happened since is not in it
       this.documents = answer.documents;
       this.draw();
       clearTimeout(this.timer);
@@ -192,6 +195,7 @@ class Library {
     form.append("file", file, file.name);
     try {
       const kept = await (await send("POST", KNOWLEDGE, { form })).json();
+      this.asked++;
       this.documents = [kept, ...this.documents.filter((d) => d.id !== kept.id)];
       this.draw();
       state.textContent = "added";
