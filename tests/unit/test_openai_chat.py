@@ -21,7 +21,7 @@ from marg_ray.api.openai.bodies import ChatIn
 from marg_ray.api.openai.errors import BadParameter, ModelUnknown, error_of
 from marg_ray.api.openai.streaming import in_pieces
 from marg_ray.api.service import Answer, Assistant, Cited, Turn
-from marg_ray.errors import UsageError
+from marg_ray.errors import ModelUnavailable, UsageError
 from marg_ray.kinds import Depth
 from marg_ray.memory.cache import QueryCache
 from marg_ray.report.assemble import build_report
@@ -404,3 +404,26 @@ def test_pieces_join_to_the_text() -> None:
     pieces = list(in_pieces(text))
     assert "".join(pieces) == text
     assert max(map(len, pieces)) <= 600
+
+
+async def test_an_assistant_that_is_away_is_an_error_and_no_new_research(
+    client: openai.AsyncOpenAI, world: World, assistant: Knows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = (await client.chat.completions.create(**ASK)).choices[0].message.content or ""
+
+    async def away(*_: Any) -> Answer:
+        raise ModelUnavailable("sim:m", "no answer")
+
+    monkeypatch.setattr(assistant, "answer", away)
+    with pytest.raises(openai.InternalServerError, match="unavailable"):
+        await client.chat.completions.create(**then(report, "When was it opened?"))
+    assert len(await world.store.sessions()) == 1
+
+
+async def test_a_named_report_is_not_passed_over_where_nobody_can_answer_from_it(tmp_path: Path) -> None:
+    async with (
+        listening(create_app(replace(parts_of(World(tmp_path), service=MANY), assistant=None))) as port,
+        openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0) as client,
+    ):
+        with pytest.raises(openai.BadRequestError, match="answers no questions about reports"):
+            await client.chat.completions.create(**ASK, extra_body={"session_id": "20261130-120000-ab12cd"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from marg_ray.api.callers import Caller
 from marg_ray.api.following import Outcome, outcome_of
 from marg_ray.api.narrate import place
 from marg_ray.api.openai.asked import EARLIER, Asked
+from marg_ray.api.openai.errors import BadParameter
 from marg_ray.api.service import Answer, Service, Turn
 from marg_ray.api.sessions import session_of
-from marg_ray.errors import MargError, SessionNotFound
+from marg_ray.errors import MargError
 from marg_ray.memory.spaces import Space, key_of
 from marg_ray.records import ReportStatus, Usage
 from marg_ray.report.model import Report
@@ -97,37 +99,30 @@ async def remember(service: Service, who: Caller, said: Said) -> None:
     await _space(service).write(_key(who, said.content), said.session_id)
 
 
-async def _about(service: Service, who: Caller, asked: Asked) -> str | None:
+async def _about(service: Service, who: Caller, asked: Asked) -> Outcome | None:
     """The finished report that the conversation is about: the one it names, or that its latest answer came from."""
+    if asked.session_id:
+        if service.assistant is None:
+            raise BadParameter("session_id", "this server answers no questions about reports", "leave session_id out")
+        return await outcome_of(service, (await session_of(service, who, asked.session_id)).id)
     if service.assistant is None:
         return None
-    if asked.session_id:
-        return (await session_of(service, who, asked.session_id)).id
     for turn in reversed(asked.earlier):
-        if turn.role != "assistant":
-            continue
-        session_id = await _space(service).read(_key(who, turn.text), str)
+        session_id = await _space(service).read(_key(who, turn.text), str) if turn.role == "assistant" else None
         if session_id is not None:
-            try:
-                return (await session_of(service, who, session_id)).id
-            except SessionNotFound:
-                return None
+            with contextlib.suppress(MargError):  # its report is gone
+                return await outcome_of(service, (await session_of(service, who, session_id)).id)
+            return None
     return None
 
 
-async def _from_evidence(service: Service, who: Caller, session_id: str, asked: Asked) -> Said | None:
-    """An answer from the report's evidence; None where it does not answer the question."""
+async def _from_evidence(service: Service, who: Caller, outcome: Outcome, asked: Asked) -> Said | None:
+    """An answer from the report's evidence; None where it does not answer the question, and was not named."""
     assert service.assistant is not None
-    try:
-        outcome = await outcome_of(service, session_id)
-        if outcome.refused:
-            return None
-        question = asked.research.question
-        answer = await service.assistant.answer(who.owner, session_id, question, _short(asked.earlier))
-    except MargError:
-        if asked.session_id:  # it was asked about by name
-            raise
+    if outcome.refused:
         return None
+    session_id, question = outcome.row.id, asked.research.question
+    answer = await service.assistant.answer(who.owner, session_id, question, _short(asked.earlier))
     if not answer.known and not asked.session_id:
         return None
     said = Said(
