@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from markupsafe import Markup
 
 from marg_ray.report.html_views import Views, inline_html, last_word
+from marg_ray.report.inline import plain
 from marg_ray.report.layout import Line, Run
 from marg_ray.report.model import Report
 from marg_ray.report.remarks import SIGNS, Remarks
+
+_ENDLESS = re.compile(r"[\x21-\x7e]{60}\Z")  # a word that fills lines: its mark may begin a line of its own
 
 
 class PrintViews(Views):
@@ -31,6 +36,8 @@ class PrintViews(Views):
         """What holds is plain text: fewer boxes to lay out, which in lines from right to left also break better."""
         if line.sentence.verdict in SIGNS:
             return super()._sentence(line, marks)
+        if marks and _ENDLESS.search(plain(line.nodes)):
+            return inline_html(line.nodes) + "\u200b" + marks
         nodes, tail = last_word(line.nodes) if marks else (line.nodes, "")
         html = inline_html(nodes)
         return html + (Markup('<span class="nb">{}{}</span>').format(tail, marks) if tail else marks)
