@@ -153,3 +153,14 @@ def test_past_runs_are_found_again(host: Host, visit: Open) -> None:
     page.locator(".runs .row").first.click()
     page.wait_for_url("**/runs/20260314*")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+def test_a_refusal_says_why_and_what_may_help(host: Host, visit: Open) -> None:
+    v = visit(host.url)
+    page = v.page
+    ask(page, "Who won the football cup of 1954?")
+    page.wait_for_url("**/report")
+    expect(page.get_by_text("The sources do not answer the question.")).to_be_visible()
+    v.picture("refusal", whole=False)
+    page.get_by_role("link", name="See what was searched").click()
+    expect(page.locator(".event").filter(has_text="no report")).to_be_visible()

@@ -61,11 +61,15 @@ const isRefusal = (report) =>
 function refusal(run) {
   const { status } = run.session;
   const [tone, name, text] = OUTCOMES[status] ?? ["quiet", "No report", ""];
-  const reason = run.session.report?.verdict ?? "";
+  const reason = (run.session.report?.verdict ?? "").replace(/\.$/, "");
+  const told = text.toLowerCase().includes(reason.toLowerCase()) ? "" : reason;
   return h(
-    ".page.narrow.refusal",
+    ".refusal",
     {},
-    notice(tone, h("p", { dir: "auto" }, h("strong", {}, `${name}. `), text, reason && ` ${reason}.`)),
+    notice(
+      tone,
+      h("p", { dir: "auto" }, h("strong", {}, `${name}. `), text, told && ` ${told[0].toUpperCase()}${told.slice(1)}.`),
+    ),
     status === "insufficient_evidence" &&
       h(
         "p",
