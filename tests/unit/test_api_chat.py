@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from marg_ray.actors.conversing import account_of
+from marg_ray.actors.ledger import LedgerBook
 from marg_ray.api import library
 from marg_ray.api.app import create_app
 from marg_ray.api.callers import Caller
@@ -25,6 +26,7 @@ from marg_ray.records import Usage
 from marg_ray.seams import CallKey
 from tests.asked import LIMIT_S, MANY, client_of, finished, parts_of
 from tests.flow import World
+from tests.listening import listening
 from tests.shared import case_file, needs_shared
 from tests.sse import parse
 
@@ -220,6 +222,40 @@ async def test_what_breaks_in_a_stream_is_an_event(talk: Talk, monkeypatch: pyte
     reply = await talk.client.post("/v1/chat", json={"message": ASKED, "stream": True})
     assert [e.name for e in parse(reply.content)] == ["begin", "error"]
     assert (await talk.client.post("/v1/chat", json={"message": ASKED})).status_code == 503
+
+
+async def test_a_client_that_leaves_stops_the_model(tmp_path: Path) -> None:
+    """Over a real connection: a sign of life comes while the model thinks, and nothing goes on once nobody listens."""
+    import threading
+
+    asked, stopped = threading.Event(), threading.Event()
+
+    async def think(task: Any, _: Call) -> None:
+        if isinstance(task, AnswerQuestion):
+            asked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+
+    world = World(tmp_path, model=CannedModel(before=think))
+    async with talking(world) as talk:
+        await finished(talk.client, world)
+    world = World(tmp_path, model=world.model)  # as another process has it: locks belong to their loop
+    world.store, world.ledger = talk.world.store, LedgerBook(talk.world.store)
+    app = create_app(parts_of(world, service={**MANY, "heartbeat_s": 0.05}))
+    with listening(app) as url:
+        async with (
+            asyncio.timeout(LIMIT_S),
+            httpx.AsyncClient(base_url=url, timeout=LIMIT_S) as client,
+            client.stream("POST", "/v1/chat", json={"message": ASKED, "stream": True}) as reply,
+        ):
+            heard = b""
+            async for piece in reply.aiter_bytes():
+                heard += piece
+                if asked.is_set() and heard.endswith(b":\n\n"):
+                    break
+        assert await asyncio.to_thread(stopped.wait, LIMIT_S)
 
 
 async def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -20,8 +18,9 @@ from marg_ray.api.refusals import NotReady, TooLarge
 from marg_ray.api.schemas import Body, Out
 from marg_ray.api.service import Assistant, Service
 from marg_ray.api.sessions import session_of
-from marg_ray.api.sse import BEAT, HEADERS, MEDIA_TYPE, frame
-from marg_ray.errors import MargError, RuntimeUnavailable, SessionNotFound, UsageError
+from marg_ray.api.spoken import streamed
+from marg_ray.api.sse import MEDIA_TYPE
+from marg_ray.errors import RuntimeUnavailable, SessionNotFound, UsageError
 from marg_ray.memory import chat
 from marg_ray.memory.chat import Answer, Cited, Looked, Said, Turn
 from marg_ray.sources.queries import clean_question
@@ -167,7 +166,7 @@ async def question(service: Parts, who: Asks, session_id: SessionId, body: Quest
     history = tuple(Turn(role=t.role, text=t.text) for t in body.history)
     assistant = _assistant(service)
     if body.stream:
-        return _events(service, assistant.stream(who.owner, row.id, asked, history))
+        return streamed(assistant.stream(who.owner, row.id, asked, history), service.settings.service.heartbeat_s)
     return await assistant.answer(who.owner, row.id, asked, history)
 
 
@@ -209,7 +208,8 @@ async def say(service: Parts, who: Asks, body: ChatIn) -> ChatOut | StreamingRes
     )
     parts = assistant.converse(who.owner, said)
     if body.stream:
-        return _events(service, parts, {"conversation": said.conversation, "turn": said.turn})
+        begin = {"conversation": said.conversation, "turn": said.turn}
+        return streamed(parts, service.settings.service.heartbeat_s, begin)
     return ChatOut(conversation=said.conversation, turn=said.turn, answer=await _last(parts))
 
 
@@ -347,56 +347,3 @@ async def _last(parts: AsyncGenerator[Looked | Cited | Answer, None]) -> Answer:
             last = part
     assert last is not None, "an answer has an end"
     return last
-
-
-def _events(
-    service: Service, parts: AsyncGenerator[Any, None], begin: dict[str, str] | None = None
-) -> StreamingResponse:
-    pieces = _pieces(parts, service.settings.service.heartbeat_s, begin)
-    return StreamingResponse(pieces, media_type=MEDIA_TYPE, headers=HEADERS)
-
-
-async def _pieces(
-    parts: AsyncGenerator[Looked | Cited | Answer, None], heartbeat_s: float, begin: dict[str, str] | None
-) -> AsyncGenerator[bytes, None]:
-    """The parts as events, with a sign of life while the next one takes its time."""
-    if begin is not None:
-        yield frame("begin", begin)
-    async with aclosing(_with_beats(parts, heartbeat_s)) as steps:
-        try:
-            async for part in steps:
-                match part:
-                    case None:
-                        yield BEAT
-                    case Looked():
-                        yield frame("looked", part.model_dump(mode="json"))
-                    case Cited():
-                        yield frame("sentence", part.model_dump(mode="json"))
-                    case Answer():
-                        yield frame("end", part.model_dump(mode="json"))
-        except MargError as exc:
-            yield frame("error", {"code": exc.code, "detail": str(exc), "hint": exc.hint, "status": exc.http_status})
-
-
-async def _with_beats(
-    parts: AsyncGenerator[Looked | Cited | Answer, None], heartbeat_s: float
-) -> AsyncGenerator[Looked | Cited | Answer | None, None]:
-    following: asyncio.Future[Looked | Cited | Answer] | None = None
-    try:
-        while True:
-            following = following or asyncio.ensure_future(anext(parts))
-            done, _ = await asyncio.wait({following}, timeout=heartbeat_s)
-            if not done:
-                yield None
-                continue
-            try:
-                part = following.result()
-            except StopAsyncIteration:
-                return
-            following = None
-            yield part
-    finally:
-        if following is not None:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-        await parts.aclose()  # nobody listens any more: it stops
