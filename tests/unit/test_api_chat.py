@@ -175,6 +175,17 @@ async def test_a_search_that_fails_is_named_and_not_taken_for_nothing(tmp_path: 
         assert "could not be searched" in web["text"]
 
 
+async def test_documents_that_cannot_be_read_are_named_without_their_place(talk: Talk) -> None:
+    folder = library.folder_of(talk.service, "local")
+    folder.mkdir(parents=True)
+    (folder / "cut.docx").write_bytes(b"PK\x03\x04 word/ cut off")
+    answer = await talk.say(ASKED, library=True)
+    (looked,) = [one for one in answer["looked"] if one["where"] == "library"][:1]
+    assert "cut.docx" in looked["text"]
+    assert "could not be searched" in looked["text"]
+    assert str(talk.world.folder) not in json.dumps(answer)
+
+
 async def test_rounds_are_bounded_and_each_asks_something_new(tmp_path: Path) -> None:
     def plan(task: PlanTurn, good: Any) -> Any:
         return good.model_copy(update={"queries": [f"attempt {len(task.tried)}"]})
