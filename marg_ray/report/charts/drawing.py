@@ -25,6 +25,7 @@ _FAMILIES = (
     "Noto Sans CJK JP",
     "Noto Sans SC",
     "WenQuanYi Micro Hei",
+    "Droid Sans Fallback",
     "Noto Naskh Arabic",
     "Noto Sans Arabic",
     "Noto Sans Hebrew",
