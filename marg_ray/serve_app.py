@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 # Serve's patience with its own proxy, which a busy machine is slow to start; read when Ray starts.
 os.environ.setdefault("RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S", "120")
 os.environ.setdefault("RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S", "60")
+os.environ.setdefault("RAY_ENABLE_AUTO_CONNECT", "0")  # whoever asks for something after the end starts no Ray anew
 
 from pydantic import BeforeValidator, Field, ValidationError
 from ray import serve

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -79,6 +79,7 @@ class _Serving:
         self.settings, self.shared, self.wanted = settings, shared, wanted
         self.marg = Marg(settings, offline=wanted.offline)
         self.answers = False
+        self.ray: asyncio.Future[None] | None = None  # its start
 
     async def run(self) -> int:
         try:
@@ -92,18 +93,27 @@ class _Serving:
         except (KeyboardInterrupt, asyncio.CancelledError):
             if not self.answers:
                 _say("interrupted while it was starting")
-                return INTERRUPTED
+                await self._leave()
             await self._say_what_stays()
         finally:
             with contextlib.suppress(Exception):
                 await asyncio.to_thread(self._close)
         return 0
 
+    async def _leave(self) -> NoReturn:
+        """End at once, with what was started: Serve, which a thread may be waiting for, cannot be interrupted."""
+        if self.ray is not None:
+            await asyncio.wait({self.ray})
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(self._close)
+        os._exit(INTERRUPTED)
+
     async def _start(self, listen: Callable[[], None]) -> None:
         from marg_ray.serve_app import Setup, address_of, start  # before Ray starts: it says how patient Serve is
 
         _say("starting Ray and the agents" if not self.settings.runtime.ray_address else "attaching to Ray")
-        await self.marg.start()
+        self.ray = asyncio.ensure_future(self.marg.start())
+        await asyncio.shield(self.ray)
         listen()
         _say("starting the service")
         setup = Setup(self.settings, self.marg.runtime.choice, self.shared, self.wanted.offline)
@@ -174,7 +184,6 @@ class _Serving:
                 _say(f"{_sessions(len(rows))} under way; the next `marg serve` goes on with them")
 
     def _close(self) -> None:
-        os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"  # a start that is still under way in a thread starts no Ray anew
         if self.settings.runtime.ray_address and self.answers:
             from marg_ray.serve_app import stop
 
