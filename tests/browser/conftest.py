@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"there is no {CHROMIUM}"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # not longer: while it is there, this thread can run no other event loop
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
 
@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     host = Host(tmp_path_factory.mktemp("served"))
     yield host

@@ -19,6 +19,13 @@ const STAGE_WORDS = {
   done: "done",
   gap: "no source",
 };
+/** What waits: "plan 1", "review 2", or nothing. It is drawn when what is to be decided on has come, too. */
+function gateOf({ status, waiting_for: gate, plan, review }) {
+  if (isOver(status)) return "";
+  if (gate === "plan" && plan) return `plan ${plan.revision}`;
+  return gate === "review" && review ? `review ${review.round}` : "";
+}
+
 export class Board {
   constructor(run) {
     this.run = run;
@@ -127,12 +134,7 @@ export class Board {
   // ---- what waits, and what came out
 
   drawGate(session) {
-    const wanted =
-      isOver(session.status) || !session.waiting_for
-        ? ""
-        : session.waiting_for === "plan"
-          ? `plan ${session.plan?.revision}`
-          : `review ${session.review?.round}`;
+    const wanted = gateOf(session);
     if (wanted === this.gated) return;
     const again = this.gated && wanted.split(" ")[0] === this.gated.split(" ")[0];
     this.gated = wanted;
