@@ -124,10 +124,16 @@ def test_a_snippet_ends_with_a_sentence_or_between_words() -> None:
     assert len(shorten("x" * 900)) <= 300
 
 
-async def test_only_the_best_seeds_are_asked_what_they_leave_open_and_none_where_nothing_is() -> None:
+async def test_only_the_best_seeds_are_asked_what_they_leave_open_and_none_where_nothing_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     index, embedder = await index_of(TEXTS), HashingEmbedder()
     await rank(index, "Who was the first president of the society behind the Journal of Tides?", embedder)
-    assert len(embedder.texts) == 1 + RESIDUALS
+    assert len(embedder.texts) == 2, "the second is far from the first here"
+    monkeypatch.setattr("marg_ray.sources.library.hybrid.SEED_SHARE", 0.0)
+    every = HashingEmbedder()
+    await rank(index, "Who was the first president of the society behind the Journal of Tides?", every)
+    assert len(every.texts) == 1 + RESIDUALS
     covered = HashingEmbedder()
     one = await rank(index, "Does tea grow on an island in the sun?", covered)
     assert covered.texts == ["Does tea grow on an island in the sun?"]
