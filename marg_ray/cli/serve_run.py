@@ -116,6 +116,7 @@ class _Serving:
         await asyncio.shield(self.ray)
         listen()
         _say("starting the service")
+        _ = self.marg.runtime.assistant  # replicas ask for it by its name
         setup = Setup(self.settings, self.marg.runtime.choice, self.shared, self.wanted.offline)
         await asyncio.to_thread(start, setup)
         await self._take_up()

@@ -198,12 +198,12 @@ class Runtime(Control):
     def __init__(self, settings: Settings, choice: Choice) -> None:
         super().__init__(settings.runtime.coordinators)
         self.settings, self.choice, self._left = settings, choice, threading.Event()
+        self._talks = threading.Event()
         self.holder = holder_here(settings, choice)
-        self._beside = _create(settings, choice, self.holder, self._left)
+        self._beside = _create(settings, choice, self.holder, self._left, self._talks)
         for thread in self._beside:
             thread.start()
         self.embedder: Embedder = RayEmbedder()
-        self.assistant = RayAssistant()
         self.ledger = RayLedger()
         self.offload: Offload = ray_offload
         self.places = Places.of(settings)
@@ -227,13 +227,22 @@ class Runtime(Control):
     async def calls(self, session_id: str) -> list[CallRow]:
         return await self.ledger.calls(session_id)
 
+    @property
+    def assistant(self) -> RayAssistant:
+        """The one who answers questions about reports. Its actor is created when it is first wanted."""
+        self._talks.set()
+        return RayAssistant()
+
     def wait_until_whole(self) -> None:
-        """Return when every actor has been created. Blocks."""
-        self._beside[0].join()
+        """Return when every actor has been created, the assistant's too. Blocks."""
+        self._talks.set()
+        for thread in self._beside[:2]:
+            thread.join()
 
     def close(self) -> None:
         """Leave Ray; a Ray that was started here ends. Actors that were not created yet, the next who comes creates."""
         self._left.set()
+        self._talks.set()  # who waits for it sees that we leave
         for thread in self._beside:
             thread.join()
         if self.settings.telemetry.otlp_endpoint and not self.settings.runtime.ray_address:
@@ -271,12 +280,15 @@ def holder_here(settings: Settings, choice: Choice) -> str:
     return cluster(shared, namespace) if shared else this_process(address_here(), namespace)
 
 
-def _create(settings: Settings, choice: Choice, holder: str, left: threading.Event) -> list[threading.Thread]:
+def _create(
+    settings: Settings, choice: Choice, holder: str, left: threading.Event, talks: threading.Event
+) -> list[threading.Thread]:
     """Create the actors, or find those that are there; nothing is waited for.
 
     A dozen processes that import their libraries at once would keep each other from the cores. So they start in the
     order in which a session needs them: coordinator and one worker at once; when the coordinator is up, what a search
-    needs; when the embedding model has loaded, the rest. The threads that are returned see to it, until `left` is set.
+    needs; when the embedding model has loaded, the rest; the assistant, when somebody `talks`. The threads that are
+    returned see to it, until `left` is set.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     namespace = namespace_of(settings, choice)
@@ -314,9 +326,16 @@ def _create(settings: Settings, choice: Choice, holder: str, left: threading.Eve
             for n in range(1, settings.runtime.workers):
                 actor(f"worker:{n}", WorkerActor, settings, choice)
             agents(*LATER)
+
+    rest = threading.Thread(target=later, daemon=True, name="marg-later")
+
+    def talking() -> None:
+        talks.wait()
+        rest.join()
+        if not left.is_set():
             actor(ASSISTANT, AssistantActor, settings, choice)
 
-    return [threading.Thread(target=later, daemon=True, name="marg-later"), *beside]
+    return [rest, threading.Thread(target=talking, daemon=True, name="marg-talking"), *beside]
 
 
 def _places(
