@@ -101,9 +101,9 @@ class Followed:
                 await asyncio.wait_for(changed.wait(), wait_s)
         if self.fault is not None:
             raise self.fault
+        row = await self.store.session(session_id)  # first: an end is told with all that came before it
         entries = await self.store.read(session_id, after=after + self.hole)
         self.hole = 0
-        row = await self.store.session(session_id)
         return Progress(entries=tuple(entries), running=self.running, status=row.status)
 
 
