@@ -83,7 +83,7 @@ def install(app: FastAPI) -> None:
         fields = [
             {"field": masked(".".join(map(str, e["loc"]))), "problem": masked(e["msg"])} for e in exc.errors()[:20]
         ]
-        return problem(422, "UsageError", f"{where}: {first['msg']}", "see /docs for the fields", errors=fields)
+        return problem(422, "UsageError", f"{where}: {first['msg']}", "see /openapi.json for the fields", errors=fields)
 
     async def refused(_: Request, exc: Exception) -> JSONResponse:
         assert isinstance(exc, HTTPException)
