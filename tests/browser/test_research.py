@@ -25,8 +25,8 @@ def ask(page: Page, question: str = QUESTION, *, plan: bool = False, gate: str =
     page.get_by_text("More: outline").click()
     page.get_by_label("Research anew").check()
     page.keyboard.press("Control+Enter")
-    page.wait_for_url("**/runs/*")
-    return page.url.rsplit("/", 1)[1]
+    page.wait_for_url(re.compile("/runs/."))
+    return page.url.split("/runs/")[1].split("/")[0]
 
 
 def test_from_question_to_passage(host: Host, visit: Open) -> None:
@@ -151,7 +151,7 @@ def test_past_runs_are_found_again(host: Host, visit: Open) -> None:
     expect(page.get_by_text("Nothing fits")).to_be_visible()
     page.get_by_label("Status").select_option("quality_warning")
     page.locator(".runs .row").first.click()
-    page.wait_for_url("**/runs/20260314*")
+    page.wait_for_url("**/runs/20260314*/report")
     expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 

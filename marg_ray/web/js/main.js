@@ -3,7 +3,7 @@
 import { key, onKeyNeeded } from "./api.js";
 import { fill, h, icon, say, set } from "./dom.js";
 import { askForKey } from "./key.js";
-import { go, onGo } from "./nav.js";
+import { go, onGo, onRename } from "./nav.js";
 import { failure } from "./parts.js";
 import { askView } from "./views/ask.js";
 import { libraryView } from "./views/library.js";
@@ -171,5 +171,6 @@ onKeyNeeded(async (refused) => {
   return entered;
 });
 onGo(() => show());
+onRename((path) => (shown = path));
 bar();
 show(true);

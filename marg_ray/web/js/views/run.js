@@ -3,7 +3,7 @@
 import { getJson, postJson, run as runUrl } from "../api.js";
 import { fill, h, icon, put, say } from "../dom.js";
 import { duration, isOver, moment } from "../format.js";
-import { go, runPath } from "../nav.js";
+import { go, rename, runPath } from "../nav.js";
 import { confirmed, dialog, notice, pill, problemIn } from "../parts.js";
 import { follow } from "../stream.js";
 import { Board } from "./board.js";
@@ -19,8 +19,13 @@ const TABS = [
 
 export async function runView(id, tab) {
   const session = await getJson(runUrl(id));
-  const view = new Run(id, session, tab || (session.report && isOver(session.status) ? "report" : "progress"));
-  return { title: session.question, node: view.node, dispose: () => view.dispose(), shown: () => view.start() };
+  const own = session.report && isOver(session.status) ? "report" : "progress";
+  const view = new Run(id, session, tab || own);
+  const shown = () => {
+    if (!tab && own === "report") rename(runPath(id, own) + location.search);
+    view.start();
+  };
+  return { title: session.question, node: view.node, dispose: () => view.dispose(), shown };
 }
 
 class Run {
