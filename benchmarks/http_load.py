@@ -395,6 +395,7 @@ def main() -> None:
         job = json.loads(sys.stdin.read())
         print(json.dumps(asyncio.run(read_all(job["port"], job["paths"], job["readers"], job["limit_s"]))))
     else:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # what was started is ended first
         run(args)
 
 
