@@ -163,6 +163,7 @@ async def serve_here(args: argparse.Namespace) -> None:
     """The application on a server of this process, with the naive route beside its own."""
     import uvicorn
 
+    from marg_ray.api.routes.events import hub_of
     from marg_ray.client import Marg
     from marg_ray.serve_app import Setup, application
     from marg_ray.settings import load
@@ -173,7 +174,11 @@ async def serve_here(args: argparse.Namespace) -> None:
         app = await application(Setup(settings, marg.runtime.choice, (args.docs.resolve(),)))
         add_naive(app)
         config = uvicorn.Config(app, port=args.port, log_level="warning", timeout_graceful_shutdown=2)
-        await uvicorn.Server(config).serve()
+        try:
+            await uvicorn.Server(config).serve()
+        finally:
+            hub_of(app).close()
+            await asyncio.sleep(0.1)  # for those that were cancelled, while Ray is there
 
 
 def add_naive(app: FastAPI) -> None:

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-AT_ONCE = 12  # units that begin: enough for the embedder to take many together
+AT_ONCE = 4  # units that begin: more would end together, and later; fewer would not fill the batches of the embedder
 
 
 class Turnstile:
