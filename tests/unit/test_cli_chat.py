@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 60
-CHILD = '''
+CHILD = """
 import asyncio, sys
 from rich.console import Console
 from marg_ray.cli.chat_run import Terminal, Wanted
@@ -38,7 +38,7 @@ async def main():
     sys.exit(await terminal.run())
 
 asyncio.run(main())
-'''
+"""
 
 
 class Session:
