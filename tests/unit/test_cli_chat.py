@@ -30,7 +30,8 @@ class Talker:
             await asyncio.Event().wait()
         so = Cited(text=f"You said {said.text}.", citations=("e2", "e1"), verdict="partial")
         yield so
-        passages = (Passage(id="e1", quote="q", title="One"), Passage(id="e2", quote="q", title="Two", location="two.pdf"))
+        two = Passage(id="e2", quote="q", title="Two", location="two.pdf")
+        passages = (Passage(id="e1", quote="q", title="One"), two)
         yield Answer(sentences=(so,), passages=passages, dropped=(Cited(text="x"), Cited(text="y")), notes=("a note",))
 
 async def main():
