@@ -32,7 +32,7 @@ def settled(v: Visit) -> None:
 
 
 def faults(page: Page) -> list[str]:
-    """What axe-core finds that is serious or worse."""
+    """What axe-core finds that is serious or worse. The window is to ask for less motion: what fades in is pale."""
     from axe_playwright_python.sync_playwright import Axe
 
     page.evaluate(SETTLED)  # what fades in has its full contrast
@@ -53,7 +53,7 @@ def furnished(host: Host) -> Host:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_rules_of_accessibility_hold(furnished: Host, visit: Open, scheme: str) -> None:
-    v = visit(furnished.url, color_scheme=scheme)
+    v = visit(furnished.url, color_scheme=scheme, reduced_motion="reduce")
     found = {}
     for name, path in VIEWS.items():
         v.page.goto(furnished.url + path)
@@ -66,7 +66,7 @@ def test_rules_of_accessibility_hold(furnished: Host, visit: Open, scheme: str) 
 
 
 def test_rules_hold_at_the_gates(host: Host, visit: Open) -> None:
-    v = visit(host.url, color_scheme="dark")
+    v = visit(host.url, color_scheme="dark", reduced_motion="reduce")
     ask(v.page, plan=True, gate="always")
     expect(v.page.get_by_role("region", name="The plan waits for you")).to_be_visible()
     found = faults(v.page)
