@@ -178,7 +178,7 @@ class TestTiers:
         model = TieredModel(fast, strong, {Role.CRITIC: critic})
         for task in samples.every_task():
             await model.run(task, CALL)
-        assert set(fast.count()) == {"MakePlan", "RewriteQuery", "ExtractClaims", "AnalyseEvidence"}
+        assert set(fast.count()) == {"MakePlan", "RewriteQuery", "ExtractClaims", "AnalyseEvidence", "PlanTurn"}
         assert set(strong.count()) == {"DraftSection", "SummariseReport"}
         assert set(critic.count()) == {"ReviewReport"}
         assert model.name == "s + f + c"
