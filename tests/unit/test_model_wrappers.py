@@ -179,7 +179,7 @@ class TestTiers:
         for task in samples.every_task():
             await model.run(task, CALL)
         assert set(fast.count()) == {"MakePlan", "RewriteQuery", "ExtractClaims", "AnalyseEvidence", "PlanTurn"}
-        assert set(strong.count()) == {"DraftSection", "SummariseReport"}
+        assert set(strong.count()) == {"DraftSection", "SummariseReport", "AnswerQuestion"}
         assert set(critic.count()) == {"ReviewReport"}
         assert model.name == "s + f + c"
 
