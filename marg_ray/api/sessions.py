@@ -13,7 +13,7 @@ from marg_ray.api.schemas import SessionOut
 from marg_ray.api.service import Service
 from marg_ray.api.views import at_rest, session_view
 from marg_ray.errors import RuntimeUnavailable, SessionMoved, SessionNotFound, StoreConflict
-from marg_ray.folding import replay
+from marg_ray.folding import apply, replay
 from marg_ray.seams import in_thread
 from marg_ray.state import ResearchState
 from marg_ray.store.protocol import SessionRow
@@ -45,7 +45,12 @@ async def view_of(service: Service, row: SessionRow) -> SessionOut:
     """A session as its log and its coordinator have it now."""
     entries = await service.store.read(row.id)
     state = await in_thread(replay, [e.message for e in entries])
-    return session_view(row, state, await progress_of(service, row, state))
+    progress = await progress_of(service, row, state)
+    at = entries[-1].seq if entries else 0
+    for entry in progress.entries:  # what happened since the log was read: the view is of one moment
+        if entry.seq == at + 1:
+            state, at = apply(state, entry.message), entry.seq
+    return session_view(row, state, progress)
 
 
 async def progress_of(service: Service, row: SessionRow, state: ResearchState) -> Progress:

@@ -20,7 +20,7 @@ ARGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-WAIT_MS = 15_000
+WAIT_MS = 60_000  # a busy machine is no failure
 NO_ANSWER = re.compile(r"Failed to load resource: (the server responded with a status of (\d+)|net::ERR_)")
 
 

@@ -209,6 +209,37 @@ async def test_a_running_session_shows_who_works_on_what(tmp_path: Path) -> None
         assert (await client.get(f"/v1/research/{session_id}")).json()["running"] == []
 
 
+async def test_a_session_that_ends_while_it_is_looked_at_is_seen_at_one_moment(tmp_path: Path) -> None:
+    world, going, reached = World(tmp_path), asyncio.Event(), asyncio.Event()
+    dispatch, read = world._dispatch, world.store.read
+
+    async def held(task: Any) -> Any:
+        if task.kind == "format":
+            reached.set()
+            await going.wait()
+        return await dispatch(task)
+
+    world.coordinator = Coordinator(world.store, held)
+    service = parts_of(world, service=MANY)
+    async with client_of(create_app(service)) as client:
+        session_id = (await client.post("/v1/research", json=OVERVIEW)).json()["id"]
+        async with asyncio.timeout(30):
+            await reached.wait()
+
+        async def and_it_ends(*args: Any, **kwargs: Any) -> Any:
+            found = await read(*args, **kwargs)
+            if not going.is_set():
+                going.set()
+                await settled(world.coordinator, session_id)
+            return found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(world.store, "read", and_it_ends)
+            view = (await client.get(f"/v1/research/{session_id}")).json()
+        assert view["status"] in ("passed", "quality_warning")
+        assert view["report"]["status"] == view["status"]
+
+
 # ---- what a body may ask for
 
 
