@@ -64,6 +64,7 @@ STAGES = {
     "rewrite_query": "rewriting",
     "extract_claims": "extraction",
     "draft_section": "draft",
+    "judge_claims": "judging",
     "analyse_evidence": "analysis",
     "review_report": "review",
     "summarise_report": "summary",

@@ -32,10 +32,12 @@ from marg_ray.models.prompting import estimate_tokens
 from marg_ray.models.tasks import (
     AnalyseEvidence,
     AnswerQuestion,
+    ClaimToJudge,
     DraftSection,
     EvidenceCard,
     ExtractClaims,
     FreeText,
+    JudgeClaims,
     MakePlan,
     Passage,
     PlanTurn,
@@ -328,6 +330,8 @@ def read_task(name: str, user: str) -> ModelTask[Any] | None:
         case "analyse_evidence":
             hypotheses = tuple(re.findall(r"^- (.+)$", user.partition("Hypotheses:")[2], re.M))
             return AnalyseEvidence(question=question, language=language, hypotheses=hypotheses, evidence=_cards(user))
+        case "judge_claims":
+            return _judging(user)
         case "review_report":
             gaps = _found(r"^No sources were found for these sections: (.+)$", user, "")
             return ReviewReport(
@@ -356,6 +360,20 @@ def _extract(user: str, question: str, title: str) -> ExtractClaims:
         document=Document(title="", text="", parts=()),
         max_claims=int(_found(r"^Pick at most (\d+)", user, "6")),
     )
+
+
+def _judging(user: str) -> JudgeClaims:
+    """Each numbered sentence is a passage by itself."""
+    lines = [(int(n), text) for n, text in _LINE.findall(user.partition("<claim ")[0])]
+    claims = []
+    for number, spans, text in re.findall(
+        r'^<claim n="(\d+)" sentences="([^"]*)">\n(.*?)\n</claim>$', user, re.S | re.M
+    ):
+        ranges = [(int(a), int(b)) for a, b in re.findall(r"(\d+) to (\d+)", spans)]
+        rests_on = tuple(i for i, (n, _) in enumerate(lines) if any(a <= n <= b for a, b in ranges))
+        claims.append(ClaimToJudge(number=int(number), text=text, passages=rests_on))
+    shown = tuple(Passage(text=text, start=0, end=len(text), first=n) for n, text in lines)
+    return JudgeClaims(shown=shown, claims=tuple(claims))
 
 
 _LINE = re.compile(r"^(\d+)\| (.+)$", re.MULTILINE)  # a numbered sentence

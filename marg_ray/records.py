@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,6 +20,9 @@ from marg_ray.kinds import Role as Role
 from marg_ray.kinds import SourceKind as SourceKind
 from marg_ray.kinds import Verdict as Verdict
 from marg_ray.kinds import Zone as Zone
+
+CheckedBy: TypeAlias = Literal["words", "quotation", "similarity", "scorer", "judge", "figures"]
+"""What decided on a sentence. `figures`: its language is one of which only figures, dates, names and words are read."""
 
 
 class Record(BaseModel):
@@ -142,10 +145,12 @@ class Hit(Record):
 
 
 class Injection(Record):
-    """An instruction-like passage that was cut out of a source's text before any model saw it."""
+    """An instruction-like passage that was cut out of a source before any model saw it."""
 
     text: str
     rule: str
+    at: int = -1  # where in the frozen text it stood; -1: not in the text
+    where: str = ""  # "text", "title", "snippet" or "hidden": in what a page carries and does not show
 
 
 class Source(Record):
@@ -182,6 +187,28 @@ def evidence_id(source: str, start: int, end: int) -> str:
     return "e" + hashlib.sha256(f"{source}:{start}:{end}".encode()).hexdigest()[:10]
 
 
+class ClaimVerdict(Record):
+    """One of the statements that a sentence makes, checked by itself."""
+
+    text: str  # readable alone: the subject is carried over
+    verdict: Verdict
+    reason: str = ""
+    evidence: str = ""
+    span: tuple[int, int] | None = None
+
+
+class SentenceVerdict(Record):
+    """What the check of a sentence found. `span`: the deciding stretch of the quote of `evidence`, end exclusive."""
+
+    verdict: Verdict
+    reason: str = ""  # in words, with the words concerned
+    evidence: str = ""  # the evidence that decided
+    probability: float | None = None  # of being supported, as a calibrated scorer has it
+    span: tuple[int, int] | None = None
+    claims: tuple[ClaimVerdict, ...] = ()  # of a sentence that makes more than one
+    checked_by: CheckedBy = "words"
+
+
 class Sentence(Record):
     """One sentence of a draft, without its citation marks."""
 
@@ -189,6 +216,7 @@ class Sentence(Record):
     citations: tuple[str, ...] = ()  # evidence ids
     verdict: Verdict | None = None  # None: not checked yet
     reason: str = ""
+    check: SentenceVerdict | None = None  # all that was found; None in older logs
 
 
 class Block(Record):
@@ -225,10 +253,13 @@ class Draft(Record):
         return tuple(s for block in self.blocks for s in block.sentences)
 
 
-class SentenceVerdict(Record):
-    verdict: Verdict
-    reason: str = ""  # in words, with the words concerned
-    evidence: str = ""  # the evidence that decided
+class DroppedCitation(Record):
+    """A citation that a draft does not need: `kept` says the same, in another source's words or in the same."""
+
+    sentence: int  # its place in `Draft.sentences`
+    evidence: str
+    kept: str
+    reason: Literal["repeats", "adds_nothing"]
 
 
 class Grounding(Record):
@@ -239,6 +270,7 @@ class Grounding(Record):
     verdicts: tuple[SentenceVerdict, ...]
     coverage: float  # supported share of the factual sentences, partial counting half; 1 where there are none
     checked: bool = True  # False: the check itself failed, every verdict is NOT_CHECKED
+    dropped: tuple[DroppedCitation, ...] = ()  # the draft as it is judged goes without them
 
 
 class Scores(Record):
@@ -259,6 +291,22 @@ class Issue(Record):
     detail: str
     fix_query: str = ""  # what to search for
     instruction: str = ""  # what to rewrite
+    signal: str = ""  # the measurement that found it; empty where a reviewer named it
+    sentence: str = ""  # the sentence concerned
+    words: str = ""  # the words in it
+
+
+class Signal(Record):
+    """One measurement of a draft: `found` sentences, sections or sub-questions are at fault, of `total` looked at.
+
+    `value` is 1 where none is, None where the signal cannot be measured (another language, nothing to compare).
+    """
+
+    name: str
+    dimension: Literal["accuracy", "coverage", "clarity", "objectivity"]
+    value: float | None
+    found: int = 0
+    total: int = 0
 
 
 class Review(Record):
@@ -267,6 +315,7 @@ class Review(Record):
     issues: tuple[Issue, ...] = ()
     verdict: ReviewVerdict
     sections: tuple[str, ...] = ()  # the ones to research or rewrite
+    signals: tuple[Signal, ...] = ()  # what was measured beside the reviewer's opinion
 
 
 class ContradictionSide(Record):

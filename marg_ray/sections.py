@@ -179,14 +179,20 @@ def grounded(state: ResearchState, grounding: Grounding) -> ResearchState:
 
 
 def judged(draft: Draft, grounding: Grounding) -> Draft:
-    """The draft with each sentence's verdict on it."""
+    """The draft with each sentence's verdict on it, and without the citations that it does not need."""
     verdicts = iter(grounding.verdicts)
+    gone = {(d.sentence, d.evidence) for d in grounding.dropped}
+    at = 0
     blocks = []
     for block in draft.blocks:
         sentences = []
         for sentence in block.sentences:
             verdict = next(verdicts, SentenceVerdict(verdict=Verdict.NOT_CHECKED))
-            sentences.append(sentence.model_copy(update={"verdict": verdict.verdict, "reason": verdict.reason}))
+            found: dict[str, object] = {"verdict": verdict.verdict, "reason": verdict.reason, "check": verdict}
+            if gone:
+                found["citations"] = tuple(c for c in sentence.citations if (at, c) not in gone)
+            sentences.append(sentence.model_copy(update=found))
+            at += 1
         blocks.append(block.model_copy(update={"sentences": tuple(sentences)}))
     return draft.model_copy(update={"blocks": tuple(blocks)})
 

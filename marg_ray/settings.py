@@ -32,6 +32,7 @@ TaskName = Literal[
     "draft_section",
     "summarise_report",
     "analyse_evidence",
+    "judge_claims",
     "review_report",
     "plan_turn",
     "answer_question",
@@ -159,6 +160,18 @@ class CacheSettings(_Area):
     search_s: Annotated[float, Field(ge=0, description="a web search's results")] = 21_600.0
     page_s: Annotated[float, Field(ge=0, description="a page")] = 86_400.0
     embedding_s: Annotated[float, Field(ge=0, description="a text's vector")] = 2_592_000.0
+
+
+class GroundingSettings(_Area):
+    """The check of what is written against what it cites."""
+
+    judge: Annotated[
+        Literal["auto", "never"],
+        Field(description="a model reads the sentences that words leave open; auto = where a model is used at all"),
+    ] = "auto"
+    judge_calls: Annotated[
+        int, Field(ge=1, le=10, description="to it for one draft of a section, at most; eight sentences each")
+    ] = 1
 
 
 class ChatSettings(_Area):
@@ -362,6 +375,7 @@ class Settings(BaseSettings):
     budget: BudgetSettings = BudgetSettings()
     admission: AdmissionSettings = AdmissionSettings()
     cache: CacheSettings = CacheSettings()
+    grounding: GroundingSettings = GroundingSettings()
     chat: ChatSettings = ChatSettings()
     tape: TapeSettings = TapeSettings()
     runtime: RuntimeSettings = RuntimeSettings()

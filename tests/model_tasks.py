@@ -9,9 +9,11 @@ from marg_ray.models.client import ModelTask
 from marg_ray.models.tasks import (
     AnalyseEvidence,
     AnswerQuestion,
+    ClaimToJudge,
     DraftSection,
     EvidenceCard,
     ExtractClaims,
+    JudgeClaims,
     MakePlan,
     Passage,
     PlanTurn,
@@ -140,6 +142,17 @@ def analyse_evidence(**changed: Any) -> AnalyseEvidence:
     return base.model_copy(update=changed)
 
 
+def judge_claims(**changed: Any) -> JudgeClaims:
+    base = JudgeClaims(
+        shown=passages(document()),
+        claims=(
+            ClaimToJudge(number=1, text="La Rance can deliver 240 MW.", passages=(0,)),
+            ClaimToJudge(number=2, text="Dunlins gave up breeding after the barrage was closed.", passages=(1, 2)),
+        ),
+    )
+    return base.model_copy(update=changed)
+
+
 def review_report(**changed: Any) -> ReviewReport:
     base = ReviewReport(question=QUESTION, language="en", sections=section_texts(), gaps=("Costs",))
     return base.model_copy(update=changed)
@@ -182,6 +195,7 @@ def every_task() -> tuple[ModelTask[Any], ...]:
         draft_section(),
         summarise_report(),
         analyse_evidence(),
+        judge_claims(),
         review_report(),
         plan_turn(),
         answer_question(),

@@ -188,7 +188,9 @@ class Assembly:
             case Role.CRITIC:
                 from marg_ray.actors.critic import Critic
 
-                return Critic(model=self.model, embedder=self.judging, light=self.light)
+                judged = self.settings.grounding.judge == "auto" and not self.choice.extractive
+                calls = self.settings.grounding.judge_calls if judged else 0
+                return Critic(model=self.model, embedder=self.judging, light=self.light, judge_calls=calls)
             case Role.FORMATTER:
                 from marg_ray.actors.formatter import Formatter
 

@@ -24,6 +24,9 @@ def show(
         str, typer.Option("--source", help="Print the frozen text of this source (its id), exactly.")
     ] = "",
     log: Annotated[bool, typer.Option("--log", help="Print what happened, a line each.")] = False,
+    checks: Annotated[
+        bool, typer.Option("--checks", help="Print what the check of each sentence found, and the words that decided.")
+    ] = False,
     calls: Annotated[bool, typer.Option("--calls", help="Print every paid call, one JSON object a line.")] = False,
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Print the run's figures: JSON, and tables on standard error.")
@@ -74,6 +77,8 @@ def show(
             typer.echo(row.model_dump_json(exclude={"result"}))
     elif log:
         _print_log(entries)
+    elif checks:
+        _print_checks(settings, session_id, entries)
     else:
         _print_report(settings, session_id, entries, spent, fmt, tuple(out or ()))
 
@@ -114,6 +119,19 @@ def _print_figures(entries: list[LogEntry], calls: list[CallRow]) -> None:
     Console(stderr=True).print(figures_table(figures))
 
 
+def _print_checks(settings: Settings, session_id: str, entries: list[LogEntry]) -> None:
+    from marg_ray.cli.checks import lines
+    from marg_ray.cli.stored import Unfinished, stands, stored
+    from marg_ray.folding import replay
+
+    state = replay(e.message for e in entries)
+    report = stored(settings, state)
+    if report is None:
+        raise Unfinished(session_id, stands(state))
+    for line in lines(report):
+        typer.echo(line)
+
+
 def _print_report(
     settings: Settings, session_id: str, entries: list[LogEntry], spent: Account, fmt: str, files: tuple[Path, ...]
 ) -> None:
@@ -147,11 +165,20 @@ def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account
 
     from marg_ray.actors.live import status_word
     from marg_ray.cli.account import account_of, closing_stats
+    from marg_ray.report.wording import citation_text
 
     if not entries:
         return
     console = Console(stderr=True)
     elapsed = (entries[-1].at - entries[0].at).total_seconds()
     model = report.model if report else ""
-    account = account_of(state, entries, status=status_word(state), elapsed=elapsed, model=model, lost=spent.lost)
+    account = account_of(
+        state,
+        entries,
+        status=status_word(state),
+        elapsed=elapsed,
+        model=model,
+        lost=spent.lost,
+        citations=citation_text(report).removeprefix("Citations: ") if report else "",
+    )
     console.print(closing_stats(account, console.width))

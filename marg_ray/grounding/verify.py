@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from marg_ray.grounding.alignment import Alignment, align, passage
+from marg_ray.grounding.alignment import Alignment, Passage, align, passage
 from marg_ray.grounding.checks import Complaint, complaints, settled_terms
+from marg_ray.grounding.claims import is_english, split_claims
+from marg_ray.grounding.judging import RULED, Asked, Judge, Ruling, asked
 from marg_ray.grounding.remarks import is_not_factual
 from marg_ray.grounding.terms import words
-from marg_ray.records import Draft, Evidence, Grounding, Sentence, SentenceVerdict, Verdict
+from marg_ray.records import CheckedBy, ClaimVerdict, Draft, Evidence, Grounding, Sentence, SentenceVerdict, Verdict
 from marg_ray.seams import Embedder, Offload
 
 SUPPORTED_FROM = 0.62  # recall; see benchmarks/grounding.py
@@ -23,11 +25,16 @@ PARTIAL_FROM = 0.38
 _MIDDLE = (0.3, 0.8)  # recall between which embeddings are asked
 _ALIKE = 0.6  # cosine that neither helps nor harms
 _WEIGHT = 0.4  # of the cosine's distance from it
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """All that was found out about a sentence. `score` is comparable between sentences: 0 to 1."""
+    """All that was found out about a sentence.
+
+    `score` is comparable between sentences: 0 to 1. `probability` is that of the sentence being supported, where a
+    calibrated scorer was asked. `span` is the deciding stretch of the quote of `evidence`: characters, end exclusive.
+    """
 
     verdict: Verdict
     reason: str
@@ -35,47 +42,108 @@ class Check:
     recall: float
     score: float
     complaints: tuple[Complaint, ...] = ()
+    probability: float | None = None
+    span: tuple[int, int] | None = None
+    claims: tuple[ClaimVerdict, ...] = ()
+    checked_by: CheckedBy = "words"
 
     @property
     def is_middle(self) -> bool:
-        """Whether an embedding could change the verdict."""
+        """Whether an embedding or a judge could change the verdict."""
         undecided = self.verdict in (Verdict.SUPPORTED, Verdict.PARTIAL, Verdict.UNSUPPORTED)
         return undecided and not self.complaints and _MIDDLE[0] <= self.recall < _MIDDLE[1]
 
+    @property
+    def doubt(self) -> float:
+        """How far from decided: 1 in the middle of the middle, 0 at its ends and outside."""
+        at = (
+            self.probability if self.probability is not None else (self.recall - _MIDDLE[0]) / (_MIDDLE[1] - _MIDDLE[0])
+        )
+        return max(0.0, 1 - abs(2 * at - 1))
+
 
 def check_sentence(
-    text: str, evidence: Sequence[Evidence], *, titles: Sequence[str] = (), similarity: float | None = None
+    text: str,
+    evidence: Sequence[Evidence],
+    *,
+    titles: Sequence[str] = (),
+    similarity: float | None = None,
+    apart: bool = False,
 ) -> Check:
     """Check one sentence (Markdown, without marks) against what it cites.
 
     Args:
         titles: titles of the cited sources: they may name the subject that a passage leaves out.
         similarity: cosine of sentence and nearest passage, where it was computed.
+        apart: check each of several statements in the sentence by itself as well.
     """
     plain = plain_text(text)
     if is_not_factual(plain):
         return Check(Verdict.NOT_FACTUAL, "", "", 1.0, 1.0)
     if not evidence:
         return Check(Verdict.UNSUPPORTED, "cites nothing", "", 0.0, 0.0)
-    passages = [passage(e.quote) for e in evidence]
-    context = passage(" . ".join(dict.fromkeys([*titles, *(e.heading for e in evidence if e.heading)])))
+    passages, context = _read(evidence, titles)
     for number, one in enumerate(passages):
         if _is_quoted(plain, one.text):
-            return Check(Verdict.SUPPORTED, "stands in the cited passage", evidence[number].id, 1.0, 1.0)
-    alignment = align(plain, passages, context.terms, settled_terms(plain, passages))
-    found = complaints(plain, passages, alignment, context)
-    recall = alignment.recall
+            where = _stretch(plain, one.text)
+            said = "stands in the cited passage"
+            return Check(Verdict.SUPPORTED, said, evidence[number].id, 1.0, 1.0, span=where, checked_by="quotation")
+    alignment, found = _compared(plain, passages, context)
+    claims = _claims(text if text.lstrip().startswith("|") else plain, passages, context, evidence) if apart else ()
+    recall, by = alignment.recall, _by_words(plain)
     if similarity is not None and _MIDDLE[0] <= recall < _MIDDLE[1]:
-        recall = min(_MIDDLE[1], recall + _WEIGHT * (similarity - _ALIKE))
-    return _judged(recall, alignment, found, evidence[alignment.source].id)
+        recall, by = min(_MIDDLE[1], recall + _WEIGHT * (similarity - _ALIKE)), "similarity"
+    check = _judged(recall, alignment, found, evidence[alignment.source])
+    return replace(check, claims=claims, checked_by=by)
+
+
+def _compared(plain: str, passages: Sequence[Passage], context: Passage) -> tuple[Alignment, list[Complaint]]:
+    alignment = align(plain, passages, context.terms, settled_terms(plain, passages))
+    return alignment, complaints(plain, passages, alignment, context)
+
+
+def _claims(
+    sentence: str, passages: Sequence[Passage], context: Passage, evidence: Sequence[Evidence]
+) -> tuple[ClaimVerdict, ...]:
+    """The statements of a sentence, each against all that the sentence cites; none where it makes only one."""
+    claims = split_claims(sentence)
+    return tuple(_claim(plain_text(c.text), passages, context, evidence) for c in claims) if len(claims) > 1 else ()
+
+
+def _claim(text: str, passages: Sequence[Passage], context: Passage, evidence: Sequence[Evidence]) -> ClaimVerdict:
+    alignment, found = _compared(text, passages, context)
+    check = _judged(alignment.recall, alignment, found, evidence[alignment.source])
+    return ClaimVerdict(text=text, verdict=check.verdict, reason=check.reason, evidence=check.evidence, span=check.span)
+
+
+def _by_words(plain: str) -> CheckedBy:
+    return "words" if is_english(plain) else "figures"
+
+
+def _read(evidence: Sequence[Evidence], titles: Sequence[str]) -> tuple[list[Passage], Passage]:
+    """What a sentence is compared with: the passages in the order of `evidence`; titles and headings as one text."""
+    context = dict.fromkeys([*titles, *(e.heading for e in evidence if e.heading)])
+    return [passage(e.quote) for e in evidence], passage(" . ".join(context))
 
 
 def verify_sentence(
     text: str, evidence: Sequence[Evidence], *, titles: Sequence[str] = (), similarity: float | None = None
 ) -> SentenceVerdict:
     """The verdict on one sentence; see `check_sentence`."""
-    check = check_sentence(text, evidence, titles=titles, similarity=similarity)
-    return SentenceVerdict(verdict=check.verdict, reason=check.reason, evidence=check.evidence)
+    return verdict_of(check_sentence(text, evidence, titles=titles, similarity=similarity, apart=True))
+
+
+def verdict_of(check: Check) -> SentenceVerdict:
+    """What a report keeps of a check."""
+    return SentenceVerdict(
+        verdict=check.verdict,
+        reason=check.reason,
+        evidence=check.evidence,
+        probability=check.probability,
+        span=check.span,
+        claims=check.claims,
+        checked_by=check.checked_by,
+    )
 
 
 async def verify_draft(
@@ -85,6 +153,7 @@ async def verify_draft(
     titles: Mapping[str, str],
     embedder: Embedder | None,
     offload: Offload,
+    judge: Judge | None = None,
 ) -> Grounding:
     """Check every sentence of a draft.
 
@@ -92,6 +161,7 @@ async def verify_draft(
         evidence: what the draft's citations name. A citation that is not in it counts as none.
         titles: source id to title.
         embedder: asked about the sentences that words alone do not settle; None leaves them to the words.
+        judge: asked about those that are open even then; None leaves them as they are.
     """
     sentences = draft.sentences
     cited = [[evidence[i] for i in s.citations if i in evidence] for s in sentences]
@@ -103,8 +173,26 @@ async def verify_draft(
         some = await offload(_check_all, again, [cited[n] for n in middle], titles, dict(enumerate(similar)))
         for n, check in zip(middle, some, strict=True):
             checks[n] = check
-    verdicts = tuple(SentenceVerdict(verdict=c.verdict, reason=c.reason, evidence=c.evidence) for c in checks)
+    if judge is not None and middle:
+        ask = await offload(_questions, sentences, cited, checks, middle)
+        for n, ruling in (await judge(ask)).items():
+            checks[n] = settled(checks[n], ruling)
+    verdicts = tuple(map(verdict_of, checks))
     return Grounding(section=draft.section, revision=draft.revision, verdicts=verdicts, coverage=coverage(verdicts))
+
+
+def settled(check: Check, ruling: Ruling) -> Check:
+    """A check after the judge was heard. What words have settled, or complained of, stays as it is."""
+    if not check.is_middle:
+        return check
+    verdict, reason = RULED[ruling.opinion]
+    evidence, span = (ruling.evidence, ruling.span) if ruling.evidence else (check.evidence, check.span)
+    claims = check.claims
+    if verdict is Verdict.SUPPORTED:
+        claims = tuple(c.model_copy(update={"verdict": verdict, "reason": ""}) for c in claims)
+    return replace(
+        check, verdict=verdict, reason=reason, evidence=evidence, span=span, claims=claims, checked_by="judge"
+    )
 
 
 def coverage(verdicts: Sequence[SentenceVerdict]) -> float:
@@ -126,9 +214,18 @@ def _check_all(
             evidence,
             titles=[titles[e.source] for e in evidence if e.source in titles],
             similarity=similar.get(number),
+            apart=True,
         )
         for number, (sentence, evidence) in enumerate(zip(sentences, cited, strict=True))
     ]
+
+
+def _questions(
+    sentences: Sequence[Sentence], cited: Sequence[Sequence[Evidence]], checks: Sequence[Check], which: Sequence[int]
+) -> list[Asked]:
+    """What the judge is asked, the most doubtful first."""
+    ask = [asked(n, plain_text(sentences[n].text), cited[n], checks[n].doubt) for n in which]
+    return sorted(ask, key=lambda one: -one.doubt)
 
 
 async def _similarities(
@@ -142,7 +239,7 @@ async def _similarities(
     return [float(max(own[row] @ theirs[place[e.quote]] for e in cited[n])) for row, n in enumerate(which)]
 
 
-def _judged(recall: float, alignment: Alignment, found: Sequence[Complaint], evidence: str) -> Check:
+def _judged(recall: float, alignment: Alignment, found: Sequence[Complaint], evidence: Evidence) -> Check:
     verdict, reason = Verdict.UNSUPPORTED, _words_missing("the cited passages say too little of this", alignment)
     if recall >= SUPPORTED_FROM:
         verdict, reason = Verdict.SUPPORTED, ""
@@ -155,7 +252,25 @@ def _judged(recall: float, alignment: Alignment, found: Sequence[Complaint], evi
     reasons = [*(c.reason for c in found), *([reason] if reason else [])]
     penalty = sum({Verdict.PARTIAL: 0.12, Verdict.UNSUPPORTED: 0.3}.get(c.ceiling, 0.5) for c in found)
     score = max(0.0, recall - penalty)
-    return Check(verdict, "; ".join(dict.fromkeys(reasons)), evidence, alignment.recall, score, tuple(found))
+    where = _deciding(alignment, evidence.quote)
+    said = "; ".join(dict.fromkeys(reasons))
+    return Check(verdict, said, evidence.id, alignment.recall, score, tuple(found), span=where)
+
+
+def _deciding(alignment: Alignment, quote: str) -> tuple[int, int] | None:
+    """Where the sentence of `quote` stands that says most; with the next ones while they say something more."""
+    if not alignment.units:
+        return None
+    best, *others = alignment.units
+    start = quote.find(best.text)
+    if start < 0:
+        return None
+    end = start + len(best.text)
+    for unit in others:
+        at = quote.find(unit.text)
+        if at >= end and not quote[end:at].strip() and unit.terms - best.terms:
+            end = at + len(unit.text)
+    return start, end
 
 
 def _words_missing(what: str, alignment: Alignment) -> str:
@@ -201,6 +316,21 @@ def _is_quoted(text: str, quote: str) -> bool:
         "claim",
     }
     return not turned & set(before) and not after.strip().startswith(("is false", "is not true", "is a myth"))
+
+
+def _stretch(text: str, quote: str) -> tuple[int, int] | None:
+    """Where a sentence stands in `quote`, whatever the case, spaces and signs between its words."""
+    at = quote.find(text)
+    if at >= 0:
+        return at, at + len(text)
+    mine = [m.group().casefold() for m in _WORD.finditer(text)]
+    theirs = list(_WORD.finditer(quote))
+    joined = f" {' '.join(m.group().casefold() for m in theirs)} "
+    found = joined.find(f" {' '.join(mine)} ")
+    if found < 0 or not mine:
+        return None
+    first = joined.count(" ", 0, found)
+    return theirs[first].start(), theirs[first + len(mine) - 1].end()
 
 
 def _key(text: str) -> str:

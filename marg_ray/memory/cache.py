@@ -74,6 +74,7 @@ def answer_settings(settings: Settings) -> str:
         "search": settings.search.model_dump(mode="json", include={"engines", "searxng_url", "results"}),
         "fetch": settings.fetch.model_dump(mode="json", include={"max_bytes"}),
         "library": settings.library.model_dump(mode="json"),
+        "grounding": settings.grounding.model_dump(mode="json"),
     }
     if settings.mcp.servers:
         kept["mcp"] = settings.mcp.model_dump(mode="json", include={"servers"})

@@ -8,17 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from marg_ray.grounding.judging import Opinion
 from marg_ray.models.tasks import (
     AnalyseEvidence,
     AnalysisIdea,
     AnswerQuestion,
     ClaimIdea,
     ClaimIdeas,
+    ClaimRuling,
     DraftSection,
     ExtractClaims,
     FindingIdea,
     FreeText,
     IssueIdea,
+    JudgeClaims,
+    Judgement,
     MakePlan,
     Pick,
     Picks,
@@ -164,6 +168,20 @@ def analysis(task: AnalyseEvidence) -> AnalysisIdea:
     seen = " ".join(card.quote.lower() for card in task.evidence)
     unknown = [h for h in task.hypotheses if not any(w in seen for w in keywords(h).lower().split())]
     return AnalysisIdea(findings=list(by_source.values())[:12], unknowns=unknown[:8])
+
+
+def judgement(task: JudgeClaims) -> Judgement:
+    """Supported where one sentence has most of the claim's words, partly where it has a third of them."""
+    rulings = []
+    for claim in task.claims:
+        wanted = set(keywords(claim.text, 40).lower().split())
+        lines = [line for index in claim.passages for line in task.shown[index].numbered]
+        shares = {n: len(wanted & set(re.findall(r"[\w'-]+", text.lower()))) / len(wanted) for n, text in lines}
+        best = max(shares, key=lambda n: shares[n], default=0)
+        share = shares.get(best, 0.0)
+        verdict: Opinion = "supported" if share >= 0.5 else "partly" if share >= 1 / 3 else "not_shown"
+        rulings.append(ClaimRuling(claim=claim.number, verdict=verdict, sentence=best if share >= 1 / 3 else 0))
+    return Judgement(rulings=rulings[:20])
 
 
 def review(task: ReviewReport) -> ReviewIdea:

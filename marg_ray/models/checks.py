@@ -23,6 +23,8 @@ from marg_ray.models.tasks import (
     DraftSection,
     ExtractClaims,
     FreeText,
+    JudgeClaims,
+    Judgement,
     MakePlan,
     PlanIdea,
     PlanTurn,
@@ -55,6 +57,8 @@ def fault(task: ModelTask[Any], output: BaseModel) -> str:
             return _summary(task, output)
         case AnalyseEvidence(), AnalysisIdea():
             return _analysis(task, output)
+        case JudgeClaims(), Judgement():
+            return _judgement(task, output)
         case ReviewReport(), ReviewIdea():
             return _review(task, output)
         case PlanTurn(), TurnIdea():
@@ -135,6 +139,17 @@ def _analysis(task: AnalyseEvidence, analysis: AnalysisIdea) -> str:
     known = {card.number for card in task.evidence}
     if analysis.findings and not any(known & set(f.evidence) for f in analysis.findings):
         return "no finding names evidence that exists"
+    return ""
+
+
+def _judgement(task: JudgeClaims, judgement: Judgement) -> str:
+    known = {claim.number: claim for claim in task.claims}
+    rulings = [r for r in judgement.rulings if r.claim in known]
+    if known and not rulings:
+        return "it judges none of the claims"
+    named = [r for r in rulings if r.sentence]
+    if named and not any(task.place(known[r.claim], r.sentence) for r in named):
+        return "it names sentences that are not there"
     return ""
 
 

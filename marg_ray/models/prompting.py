@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from marg_ray.grounding.injection import veil
 from marg_ray.models.client import ModelTask
 from marg_ray.text import clean_text, one_line
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from marg_ray.models.tasks import EvidenceCard
 
 _TAGS = re.compile(
-    r"<(?=/?(?:evidence|card|passage|result|report|section|source|question|conversation|turn|remembered)\b)",
+    r"<(?=/?(?:evidence|card|passage|claims?|result|report|section|source|question|conversation|turn|remembered)\b"
+    r"|[|｜]|</?SYS|/?(?:system|assistant|user|s|start_of_turn|end_of_turn|tool_calls?|tool_use|tool_response|function_calls?|"
+    r"function_results?|invoke|parameter)\b)|\[(?=/?INST\]|/?(?:AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
     re.IGNORECASE,
 )
 
@@ -79,7 +82,7 @@ def template_digest(name: str) -> str:
 
 
 def data(value: str) -> str:
-    """Text from outside, which cannot close the tag it stands in."""
+    """Text from outside, which cannot close the tag it stands in, nor open a turn or a call of a chat."""
     return _TAGS.sub("‹", clean_text(str(value))).strip()
 
 
@@ -119,7 +122,7 @@ def _environment() -> Environment:
         autoescape=False,  # prompts are no HTML; `data` guards the tags
         auto_reload=False,  # else each prompt asks the disk whether its templates were changed
     )
-    env.filters |= {"data": data, "attr": attr, "line": line, "by_source": by_source, "below": below}
+    env.filters |= {"data": data, "attr": attr, "line": line, "by_source": by_source, "below": below, "veil": veil}
     return env
 
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from marg_ray.grounding.injection import veil
+from marg_ray.grounding.judging import Opinion
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.snapshots import Document
 from marg_ray.models.client import ModelTask, Tier
@@ -112,8 +114,17 @@ class Passage(Record):
 
     @property
     def numbered(self) -> list[tuple[int, str]]:
-        """The sentences, as a reader sees them."""
-        return [(n, self.text[start:end]) for n, (start, end) in enumerate(_spans(self.text), self.first)]
+        """The sentences, as a model sees them: orders that somebody is quoted with are blank."""
+        shown = veil(self.text)
+        return [(n, shown[start:end]) for n, (start, end) in enumerate(_spans(self.text), self.first)]
+
+    def place(self, number: int) -> tuple[int, int] | None:
+        """Where a sentence stands in the text that the passage was cut from; None where it is not one of these."""
+        spans = _spans(self.text)
+        if not 0 <= number - self.first < len(spans):
+            return None
+        start, end = spans[number - self.first]
+        return self.start + start, self.start + end
 
     def quote(self, numbers: Sequence[int]) -> str:
         """The longest run of these sentences that stand next to each other here, verbatim; empty where none is here."""
@@ -282,6 +293,49 @@ class AnalyseEvidence(ModelTask[AnalysisIdea]):
     evidence: tuple[EvidenceCard, ...]
 
 
+# ---- judge
+
+
+class ClaimToJudge(Record):
+    """A sentence of a draft, and which of the task's passages (by index, from 0) it is held against."""
+
+    number: int
+    text: str
+    passages: tuple[int, ...]
+
+
+class ClaimRuling(Output):
+    """`sentence`: the number of the one that decides; 0 where there is none."""
+
+    claim: int
+    verdict: Opinion
+    sentence: int = 0
+
+
+class Judgement(Output):
+    rulings: Annotated[list[ClaimRuling], Field(max_length=20)]
+
+
+class JudgeClaims(ModelTask[Judgement]):
+    """Say of each sentence whether the passages it cites bear it out: asked where words alone leave it open."""
+
+    template: ClassVar[str] = "judge_claims"
+    role: ClassVar[Role] = Role.CRITIC
+    tier: ClassVar[Tier] = Tier.FAST
+    output: ClassVar[type[BaseModel]] = Judgement
+    max_tokens: ClassVar[int] = 400
+
+    shown: Annotated[tuple[Passage, ...], AfterValidator(_numbered)]  # needed whole: nothing of it is left out
+    claims: tuple[ClaimToJudge, ...]
+
+    def place(self, claim: ClaimToJudge, sentence: int) -> tuple[int, int, int] | None:
+        """Of a sentence that the claim is held against: the passage's index, and the stretch of its origin."""
+        for index in claim.passages:
+            if (span := self.shown[index].place(sentence)) is not None:
+                return index, *span
+        return None
+
+
 # ---- review
 
 
@@ -385,6 +439,7 @@ TASKS: tuple[type[ModelTask[Output]], ...] = (  # every task there is, for contr
     DraftSection,
     SummariseReport,
     AnalyseEvidence,
+    JudgeClaims,
     ReviewReport,
     PlanTurn,
     AnswerQuestion,

@@ -16,6 +16,7 @@ from marg_ray.models.tasks import (
     DraftSection,
     ExtractClaims,
     FreeText,
+    JudgeClaims,
     MakePlan,
     PlanTurn,
     ReviewReport,
@@ -155,6 +156,8 @@ def answer(task: Task) -> BaseModel:
             return canned.summary(task)
         case AnalyseEvidence():
             return canned.analysis(task)
+        case JudgeClaims():
+            return canned.judgement(task)
         case ReviewReport():
             return canned.review(task)
         case PlanTurn():

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from marg_ray.grounding.canon import CitationCounts, repeats
 from marg_ray.grounding.citations import number_sources
 from marg_ray.records import (
     Analysis,
     Answerability,
     Block,
     Draft,
+    DroppedCitation,
     Evidence,
     Note,
     Plan,
@@ -23,10 +25,13 @@ from marg_ray.records import (
     Role,
     Section,
     Sentence,
+    SentenceVerdict,
     Source,
     Usage,
     Verdict,
 )
+from marg_ray.report import citing
+from marg_ray.report.cautions import with_cautions
 from marg_ray.report.model import (
     CutPassage,
     Disagreement,
@@ -35,6 +40,7 @@ from marg_ray.report.model import (
     Report,
     ReportAnswerability,
     ReportBlock,
+    ReportClaim,
     ReportEvidence,
     ReportFinding,
     ReportIssue,
@@ -42,6 +48,7 @@ from marg_ray.report.model import (
     ReportScores,
     ReportSection,
     ReportSentence,
+    ReportSignal,
     ReportSource,
     ReportUsage,
     Side,
@@ -75,6 +82,7 @@ class ReportInputs:
     section_evidence: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
     analysis: Analysis = field(default_factory=Analysis)
+    dropped: Mapping[str, tuple[DroppedCitation, ...]] = field(default_factory=dict)  # by section, or "summary"
     reviews: tuple[Review, ...] = ()
     verdict: str = ""
     answerability: Answerability | None = None
@@ -90,11 +98,18 @@ class ReportInputs:
 def build_report(inputs: ReportInputs) -> Report:
     """The report of a run. The same inputs give the same report, byte for byte."""
     known = _known_evidence(inputs)
+    inputs = _with_originals(inputs, known)
     written = [_section(section, inputs, known) for section in inputs.plan.sections]
     summary, summary_blocks = _summary(inputs, known, written)
+    summary = with_cautions(summary, known, inputs.sources)
+    written = [w.model_copy(update={"sentences": with_cautions(w.sentences, known, inputs.sources)}) for w in written]
     ordered = (*summary, *(s for w in written for s in w.sentences))
     numbers = number_sources((Sentence(text=s.text, citations=s.citations) for s in ordered), known)
-    sections = tuple(w.model_copy(update={"sentences": _numbered(w.sentences, numbers, known)}) for w in written)
+    cited = [citing.figures(w.sentences, known, inputs.sources) for w in written]
+    sections = tuple(
+        w.model_copy(update={"sentences": _numbered(w.sentences, numbers, known), "citations": citing.shown(c)})
+        for w, c in zip(written, cited, strict=True)
+    )
     disagreements = tuple(_disagreements(inputs.analysis, known))
     findings = tuple(_findings(inputs.analysis, known))
     used = _used_evidence(ordered, disagreements, findings)
@@ -126,6 +141,11 @@ def build_report(inputs: ReportInputs) -> Report:
         answerability=_answerability(inputs.answerability),
         scores=ReportScores(**_finite(last.scores.model_dump())) if last else None,
         issues=tuple(ReportIssue(**issue.model_dump()) for issue in last.issues) if last else (),
+        signals=tuple(ReportSignal(**signal.model_dump()) for signal in last.signals) if last else (),
+        citations=citing.shown(sum(cited, CitationCounts())),
+        dropped_citations=tuple(
+            citing.left_out(_drafts(inputs), inputs.dropped, inputs.section_evidence, known, inputs.sources)
+        ),
         iterations=inputs.iterations,
         usage=_usage(inputs.usage_by_role, inputs.wall_seconds),
         notes=tuple(_notes(inputs, known, status)),
@@ -139,6 +159,25 @@ def build_report(inputs: ReportInputs) -> Report:
 def _known_evidence(inputs: ReportInputs) -> dict[str, Evidence]:
     """Evidence that can be shown: its source is at hand."""
     return {i: e for i, e in inputs.evidence.items() if e.source in inputs.sources}
+
+
+def _drafts(inputs: ReportInputs) -> list[Draft]:
+    """Everything that was written, the summary first."""
+    return [d for d in (inputs.summary, *inputs.drafts.values()) if d is not None]
+
+
+def _with_originals(inputs: ReportInputs, known: Mapping[str, Evidence]) -> ReportInputs:
+    """What was handed over, with no citation of a passage that merely repeats another source's."""
+    copies = repeats(tuple(known.values()), inputs.sources)
+    if not copies:
+        return inputs
+    found = {d.section: citing.with_originals(d, copies, known, inputs.sources) for d in _drafts(inputs)}
+    return replace(
+        inputs,
+        drafts={key: found[d.section][0] for key, d in inputs.drafts.items()},
+        summary=found[inputs.summary.section][0] if inputs.summary else None,
+        dropped={key: (*inputs.dropped.get(key, ()), *found[key][1]) for key in found},
+    )
 
 
 def _section(section: Section, inputs: ReportInputs, known: Mapping[str, Evidence]) -> ReportSection:
@@ -183,7 +222,28 @@ def _sentence(sentence: Sentence, known: Mapping[str, Evidence]) -> ReportSenten
         citations=tuple(dict.fromkeys(c for c in sentence.citations if c in known)),
         verdict=sentence.verdict or Verdict.NOT_CHECKED,
         reason=clean(sentence.reason),
+        **(_found(sentence.check, sentence.citations, known) if sentence.check else {}),
     )
+
+
+def _found(check: SentenceVerdict, cited: Iterable[str], known: Mapping[str, Evidence]) -> dict[str, Any]:
+    """What the check says beside verdict and reason; of evidence only what the sentence cites and the report holds."""
+    there = {c for c in cited if c in known}
+
+    def place(evidence: str, span: tuple[int, int] | None) -> dict[str, Any]:
+        holds = evidence in there
+        return {"evidence": evidence if holds else "", "span": span if holds else None}
+
+    claims = tuple(
+        ReportClaim(text=clean(c.text), verdict=c.verdict, reason=clean(c.reason), **place(c.evidence, c.span))
+        for c in check.claims
+    )
+    return {
+        "probability": check.probability,
+        "claims": claims,
+        "checked_by": check.checked_by,
+        **place(check.evidence, check.span),
+    }
 
 
 def _summary(
@@ -235,7 +295,7 @@ def _sources(sources: Mapping[str, Source], numbers: Mapping[str, int]) -> Itera
     """Everything that was read: cited sources by number, then the others by place."""
     last = len(numbers) + 1
     for source in sorted(sources.values(), key=lambda s: (numbers.get(s.id, last), s.location, s.id)):
-        cut = tuple(CutPassage(text=clean(i.text), rule=i.rule) for i in source.injections)
+        cut = tuple(CutPassage(text=clean(i.text), rule=i.rule, at=i.at, where=i.where) for i in source.injections)
         fields = source.model_dump(exclude={"injections", "title", "location"})
         yield ReportSource(**fields, title=one_line(source.title), location=clean(source.location), injections=cut)
 
@@ -285,8 +345,7 @@ def _notes(inputs: ReportInputs, known: Mapping[str, Evidence], status: ReportSt
         yield ReportNote(kind="status", text=text)
     for note in inputs.notes:
         yield ReportNote(kind=note.kind, text=clean(note.text), section=note.section)
-    drafts = [d for d in (inputs.summary, *inputs.drafts.values()) if d is not None]
-    for draft in drafts:
+    for draft in _drafts(inputs):
         if draft.incomplete:
             text = "the writer's answer was cut off and could not be completed"
             yield ReportNote(kind="incomplete", text=text, section=draft.section)

@@ -17,12 +17,13 @@ from marg_ray.report.charts.showing import ChartView, charts_in, view_of
 from marg_ray.report.inline import Inline, plain
 from marg_ray.report.layout import Layout, Line, Piece, Row, Run
 from marg_ray.report.markdown import anchor
-from marg_ray.report.model import Report, ReportEvidence, ReportSection, ReportSource
+from marg_ray.report.model import Report, ReportEvidence, ReportSection, ReportSentence, ReportSource
 from marg_ray.report.text import gap_between
 from marg_ray.text import one_line
 
 _LAST_WORD = re.compile(r"[^\s\u2e80-\uffef]{0,24}.?\Z", re.DOTALL)  # of scripts without blanks, the last letters
 _TAGS = {"em", "strong", "code", "a", "span"}
+CUTS_SHOWN, CUT_SHOWN = 10, 400  # of a source, and letters of each
 _ATTRIBUTES = {"a": {"href"}, "span": {"class"}}
 
 
@@ -30,6 +31,7 @@ _ATTRIBUTES = {"a": {"href"}, "span": {"class"}}
 class Quote:
     text: str
     where: str  # headings, page, characters
+    parts: tuple[tuple[str, bool], ...] = ()  # the text in pieces, and whether each decided on a sentence
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Check:
     name: str
     reason: str
     text: str  # the sentence's words where a box covers several
+    caution: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class SourceView:
     tainted: bool
     snapshot: str
     quotes: tuple[Quote, ...] = ()
+    cuts: tuple[str, ...] = ()  # instruction-like text that is not used
 
 
 @dataclass(frozen=True)
@@ -228,13 +232,16 @@ class Views:
     def _check(self, line: Line, several: bool) -> Check:
         s = line.sentence
         name = wording.label(self._report, s.verdict.value)
-        return Check(s.verdict, name, one_line(s.reason), plain(line.nodes) if several else "")
+        return Check(s.verdict, name, one_line(s.reason), plain(line.nodes) if several else "", s.caution)
 
     def _mark(self, source: str | None, label: str, run: Run, checks: tuple[Check, ...], worst: Verdict) -> Markup:
         """A button that opens its box, which is kept for the section's end."""
         self._made += 1
         id = f"passage--{self._made}"
-        quotes = tuple(_quote(self._evidence[c]) for c in run.citations if self._evidence[c].source == source)
+        sentences = [line.sentence for line in run.lines]
+        quotes = tuple(
+            _quote(self._evidence[c], sentences) for c in run.citations if self._evidence[c].source == source
+        )
         self._boxes.append(Box(id, self.source(source) if source else None, quotes, checks))
         spoken = f"Reference {label}" if source else "No source"
         return Markup(
@@ -256,6 +263,7 @@ class Views:
             tainted=bool(source.injections),
             snapshot=id,
             quotes=tuple(quotes),
+            cuts=tuple(one_line(c.text)[:CUT_SHOWN] for c in source.injections[:CUTS_SHOWN]),
         )
 
     def evidence(self, id: str) -> tuple[Quote, SourceView]:
@@ -281,10 +289,23 @@ def last_word(nodes: tuple[Inline, ...]) -> tuple[tuple[Inline, ...], str]:
     return (*nodes[:-1], Inline("text", nodes[-1].text[: len(nodes[-1].text) - len(tail)])), tail
 
 
-def _quote(e: ReportEvidence) -> Quote:
+def _quote(e: ReportEvidence, sentences: Iterable[ReportSentence] = ()) -> Quote:
     place = [e.heading] if e.heading else []
     place += [f"page {e.page}"] if e.page is not None else []
-    return Quote(e.quote, " · ".join([*place, f"characters {e.start:,} to {e.end:,}"]))
+    where = " · ".join([*place, f"characters {e.start:,} to {e.end:,}"])
+    return Quote(e.quote, where, _parts(e, sentences))
+
+
+def _parts(e: ReportEvidence, sentences: Iterable[ReportSentence]) -> tuple[tuple[str, bool], ...]:
+    """A quotation cut where the stretches begin and end that decided on the sentences."""
+    checked = [one for s in sentences for one in (s, *s.claims)]
+    parts: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in sorted(one.span for one in checked if one.span and one.evidence == e.id):
+        if end > at:
+            parts += [(e.quote[at : max(start, at)], False), (e.quote[max(start, at) : end], True)]
+            at = end
+    return tuple((text, decides) for text, decides in (*parts, (e.quote[at:], False)) if text)
 
 
 def source_href(source: ReportSource) -> str:

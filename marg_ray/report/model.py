@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from marg_ray.records import Depth, IssueKind, ReportStatus, RequestClass, SourceKind, Verdict, Zone
+from marg_ray.records import CheckedBy, Depth, IssueKind, ReportStatus, RequestClass, SourceKind, Verdict, Zone
 
 SCHEMA_VERSION: Literal["1.0"] = "1.0"
 BlockKind = Literal["paragraph", "bullet", "ordered", "quote", "heading", "label", "table", "code", "formula"]
@@ -21,6 +21,18 @@ BlockKind = Literal["paragraph", "bullet", "ordered", "quote", "heading", "label
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+class ReportClaim(_Part):
+    """One of several statements that a sentence makes, checked by itself."""
+
+    text: str
+    verdict: Verdict
+    reason: str = ""
+    evidence: Annotated[str, Field(description="id of the evidence that decided, or empty")] = ""
+    span: Annotated[
+        tuple[int, int] | None, Field(description="deciding stretch of its quote: characters, end exclusive")
+    ] = None
 
 
 class ReportSentence(_Part):
@@ -31,6 +43,52 @@ class ReportSentence(_Part):
     numbers: Annotated[tuple[int, ...], Field(description="reference numbers, one per source cited")] = ()
     verdict: Verdict = Verdict.NOT_CHECKED
     reason: Annotated[str, Field(description="why this verdict, in words")] = ""
+    caution: Annotated[
+        str, Field(description="that a source of it carried instruction-like text, and how near it stood")
+    ] = ""
+    probability: Annotated[
+        float | None, Field(ge=0, le=1, description="that it is supported; null where no scorer was asked")
+    ] = None
+    evidence: Annotated[str, Field(description="id of the evidence that decided, or empty")] = ""
+    span: Annotated[
+        tuple[int, int] | None, Field(description="deciding stretch of its quote: characters, end exclusive")
+    ] = None
+    claims: Annotated[tuple[ReportClaim, ...], Field(description="where the sentence makes several statements")] = ()
+    checked_by: Annotated[
+        CheckedBy | None, Field(description="what decided; figures: only part of the check knows the language")
+    ] = None
+
+
+class ReportCitations(_Part):
+    """How well sentences are cited, after ALCE (Gao et al. 2023). Not checked counts as not supported."""
+
+    coverage: Annotated[
+        float | None,
+        Field(description="share of the factual sentences that what they cite supports; null: no such one"),
+    ] = None
+    precision: Annotated[
+        float | None,
+        Field(description="share of the cited passages that take part in supporting their sentence; null: none cited"),
+    ] = None
+    factual: int = 0
+    supported: int = 0
+    cited: Annotated[int, Field(description="passages, sentence by sentence")] = 0
+    contributing: int = 0
+
+
+class ReportDroppedCitation(_Part):
+    """A citation, or a passage, that the report does without because `kept` says the same."""
+
+    section: Annotated[str, Field(description='id of the section, or "summary"')]
+    sentence: Annotated[str, Field(description="whose citation it was; empty where no writer was shown it")] = ""
+    evidence: str
+    source: str
+    kept: Annotated[str, Field(description="id of the evidence that says the same")]
+    kept_source: str
+    reason: Annotated[
+        Literal["repeats", "adds_nothing", "not_shown"],
+        Field(description="repeats: the same words in another source; not_shown: the same, before it was written"),
+    ]
 
 
 class ReportBlock(_Part):
@@ -51,6 +109,7 @@ class ReportSection(_Part):
     blocks: tuple[ReportBlock, ...] = ()
     gap: Annotated[str, Field(description="why the section has no evidence, or empty")] = ""
     quoted_only: Annotated[bool, Field(description="lists passages; nothing was written from them")] = False
+    citations: ReportCitations | None = None
 
 
 class Reference(_Part):
@@ -73,10 +132,12 @@ class ReportEvidence(_Part):
 
 
 class CutPassage(_Part):
-    """Instruction-like text that was removed from a source before it was used."""
+    """Instruction-like text that was removed from a source before it was used, or that it carries and does not show."""
 
     text: str
     rule: str
+    at: Annotated[int, Field(description="where in the frozen text it stood; -1: not in the text")] = -1
+    where: Annotated[str, Field(description="text, title, snippet or hidden")] = ""
 
 
 class ReportSource(_Part):
@@ -121,6 +182,19 @@ class ReportIssue(_Part):
     detail: str
     fix_query: str = ""
     instruction: str = ""
+    signal: Annotated[str, Field(description="the measurement that found it; empty where a reviewer named it")] = ""
+    sentence: str = ""
+    words: Annotated[str, Field(description="the words of the sentence that are concerned")] = ""
+
+
+class ReportSignal(_Part):
+    """What was measured on the text beside the reviewer's opinion."""
+
+    name: str
+    dimension: Literal["accuracy", "coverage", "clarity", "objectivity"]
+    value: Annotated[float | None, Field(description="1: nothing at fault; null: it could not be measured")] = None
+    found: Annotated[int, Field(description="sentences, sections or sub-questions at fault")] = 0
+    total: Annotated[int, Field(description="how many were looked at")] = 0
 
 
 class Spent(_Part):
@@ -239,6 +313,9 @@ class Report(_Part):
     answerability: ReportAnswerability | None = None
     scores: ReportScores | None = None
     issues: tuple[ReportIssue, ...] = ()
+    signals: tuple[ReportSignal, ...] = ()
+    citations: ReportCitations | None = None
+    dropped_citations: tuple[ReportDroppedCitation, ...] = ()
     iterations: int = 0
     usage: ReportUsage = ReportUsage()
     notes: tuple[ReportNote, ...] = ()

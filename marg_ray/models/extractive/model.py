@@ -10,6 +10,7 @@ from marg_ray.models.extractive import (
     analysing,
     answering,
     drafting,
+    judging,
     planning,
     reading,
     reviewing,
@@ -22,6 +23,7 @@ from marg_ray.models.tasks import (
     AnswerQuestion,
     DraftSection,
     ExtractClaims,
+    JudgeClaims,
     MakePlan,
     Output,
     PlanTurn,
@@ -74,6 +76,8 @@ class ExtractiveModel:
             case AnalyseEvidence():
                 analysis = await self._offload(analysing.prepare, task)
                 return await self._offload(analysing.finish, analysis, await self._embed(analysis.texts))
+            case JudgeClaims():
+                return await self._offload(judging.judge, task)
             case ReviewReport():
                 return await self._offload(reviewing.review, task)
             case PlanTurn():

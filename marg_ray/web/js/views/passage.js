@@ -70,7 +70,7 @@ export class Passages {
     fill(
       this.body,
       about ? this.head(about) : h("p", {}, "This sentence cites nothing that supports it."),
-      ids.map((id) => this.quote(id, about)),
+      ids.map((id) => this.quote(id, about, sentences)),
       sentences.length ? checks(sentences) : null,
       about && this.foot(about),
     );
@@ -104,7 +104,7 @@ export class Passages {
   }
 
   /** The quotation at once, and what stands around it as soon as it is there. */
-  quote(id, source) {
+  quote(id, source, sentences) {
     const e = this.evidence.get(id);
     const [before, after] = [h("span.around"), h("span.around")];
     const where = [e.heading, e.page !== null && e.page !== undefined && `page ${e.page}`].filter(Boolean);
@@ -112,7 +112,7 @@ export class Passages {
     const figure = h(
       "figure.quote",
       {},
-      h("blockquote", { dir: "auto" }, before, h("mark", {}, e.quote), after),
+      h("blockquote", { dir: "auto" }, before, h("mark", {}, deciding(e, sentences)), after),
       h(
         "figcaption",
         {},
@@ -192,6 +192,25 @@ export class Passages {
   }
 }
 
+/** A passage's words, the stretches that decided on the sentences set off from the rest. */
+function deciding(evidence, sentences) {
+  const letters = Array.from(evidence.quote); // offsets count characters, not UTF-16 units
+  const spans = sentences
+    .flatMap((s) => [s, ...(s.claims ?? [])])
+    .filter((s) => s.evidence === evidence.id && s.span)
+    .map((s) => s.span)
+    .sort((a, b) => a[0] - b[0]);
+  const parts = [];
+  let at = 0;
+  for (const [start, end] of spans) {
+    if (end <= at) continue;
+    const from = Math.max(start, at);
+    parts.push(letters.slice(at, from).join(""), h("span.deciding", {}, letters.slice(from, end).join("")));
+    at = end;
+  }
+  return [...parts, letters.slice(at).join("")];
+}
+
 /** What the check found: sentences of which it found the same are told together. */
 function checks(sentences) {
   const groups = Map.groupBy(sentences, (s) => `${s.verdict} ${s.reason}`);
@@ -205,7 +224,23 @@ function checks(sentences) {
         verdictBadge(group[0].verdict),
         h("p.reason", { dir: "auto" }, group[0].reason || verdictOf(group[0].verdict).text),
         sentences.length > 1 && group.map((s) => h("q.of", { dir: "auto" }, oneLine(s.text))),
+        group.some((s) => s.checked_by === "figures") &&
+          h("p.hint", {}, "Of this language only figures, dates, names and words are compared."),
+        claims(group),
       ),
     ),
+  );
+}
+
+/** The statements of sentences that make several, each with its own verdict. */
+function claims(sentences) {
+  const found = sentences.flatMap((s) => s.claims ?? []);
+  return (
+    found.length > 0 &&
+    h(
+      "ul.plain.claims",
+      { "aria-label": "Statement by statement" },
+      found.map((c) => h("li", {}, verdictBadge(c.verdict), h("q.of", { dir: "auto" }, oneLine(c.text)))),
+    )
   );
 }
