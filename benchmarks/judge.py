@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.grounding import balanced
 from benchmarks.verification_sets import SETS, Row
 from marg_ray.actors.judging import ModelJudge, batches
-from marg_ray.grounding.judging import RULED, Asked, asked
+from marg_ray.grounding.judging import RULED, Asked, Ruling, asked
 from marg_ray.grounding.sentences import split_sentences
 from marg_ray.grounding.verify import check_sentence, plain_text
 from marg_ray.models.client import Call, ModelClient
@@ -46,7 +46,7 @@ class Open:
 
 
 def middle(rows: list[Row]) -> list[Open]:
-    found = []
+    found: list[Open] = []
     for row in rows:
         text = plain_text(row.claim)
         if len(split_sentences(text)) != 1:
@@ -61,7 +61,7 @@ def middle(rows: list[Row]) -> list[Open]:
 
 async def judged(model: ModelClient, items: list[Open], name: str) -> tuple[list[Pair], int, Usage, int]:
     """The pairs, how many were answered, what it cost, and the calls that failed."""
-    answers = {}
+    answers: dict[int, Ruling] = {}
     usage, failed = Usage(), 0
     for batch in batches([o.asked for o in items]):
         judge = ModelJudge(model=model, calls=1, call=Call(session_id=f"judge-{name}", task_id="judge"))

@@ -17,7 +17,7 @@ from marg_ray.report.charts.showing import ChartView, charts_in, view_of
 from marg_ray.report.inline import Inline, plain
 from marg_ray.report.layout import Layout, Line, Piece, Row, Run
 from marg_ray.report.markdown import anchor
-from marg_ray.report.model import Report, ReportEvidence, ReportSection, ReportSentence, ReportSource
+from marg_ray.report.model import Report, ReportClaim, ReportEvidence, ReportSection, ReportSentence, ReportSource
 from marg_ray.report.text import gap_between
 from marg_ray.text import one_line
 
@@ -298,7 +298,7 @@ def _quote(e: ReportEvidence, sentences: Iterable[ReportSentence] = ()) -> Quote
 
 def _parts(e: ReportEvidence, sentences: Iterable[ReportSentence]) -> tuple[tuple[str, bool], ...]:
     """A quotation cut where the stretches begin and end that decided on the sentences."""
-    checked = [one for s in sentences for one in (s, *s.claims)]
+    checked: list[ReportSentence | ReportClaim] = [one for s in sentences for one in (s, *s.claims)]
     parts: list[tuple[str, bool]] = []
     at = 0
     for start, end in sorted(one.span for one in checked if one.span and one.evidence == e.id):
