@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from marg_ray.actors.material import Material
 from marg_ray.errors import BudgetExceeded, ModelError
 from marg_ray.grounding.drafts import parse_draft
+from marg_ray.grounding.links import without_links
 from marg_ray.grounding.markdown import row_cells
 from marg_ray.grounding.terms import content_stems
 from marg_ray.grounding.verify import check_sentence, plain_text, verify_draft
@@ -143,7 +144,7 @@ class _Book:
                 first = self.tell(self._say["nearest_text"])
         cards = {n: e.id for n, e in self._by_number.items() if n not in left_out}
         draft = await self.light(
-            parse_draft, UNKNOWN.sub("", text), cards, section=SECTION, section_title="", revision=1
+            parse_draft, without_links(UNKNOWN.sub("", text)), cards, section=SECTION, section_title="", revision=1
         )
         sentences = [s for block in draft.blocks for s in _spoken(block)]
         new = sentences[self._read :] if whole else sentences[self._read : -1]

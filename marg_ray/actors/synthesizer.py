@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from marg_ray.actors.cleaning import as_data
 from marg_ray.actors.researcher import Workers
 from marg_ray.grounding.drafts import parse_draft, render_draft
 from marg_ray.messages import SUMMARY, DraftReady, Message
@@ -42,9 +43,10 @@ class Synthesizer:
         reply = await self.model.run(
             ask, Call(session_id=task.session_id, task_id=task.id, epoch=task.epoch, section=SUMMARY)
         )
+        markdown, notes = await self.light(as_data, reply.output.markdown, SUMMARY)
         draft = await self.light(
             parse_draft,
-            reply.output.markdown,
+            markdown,
             {n: e for e, (n,) in numbers.items()},
             section=SUMMARY,
             section_title="",
@@ -52,7 +54,7 @@ class Synthesizer:
             prompted=tuple(cited),
             incomplete=reply.output.incomplete,
         )
-        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=reply.notes)
+        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=(*reply.notes, *notes))
 
 
 def usable(draft: Draft) -> Draft:

@@ -1,4 +1,4 @@
-"""How orders to a model read, in several languages: data for `injection`."""
+"""How orders to a model read: data for `injection`. Other languages than English are in `injection_languages`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _MODEL = (
 _EARLIER = (
     r"(?:(?:all|any|every|each|of|the|your|my|these|those|other|previous|prior|above|earlier|preceding|past|"
     r"former|existing|"
-    r"original|initial|system|safety|developer|user|foregoing|aforementioned|given)\s+){1,5}"
+    r"original|initial|system|safety|developer|user|foregoing|aforementioned|given|todas?|las|toutes|les|alle|tutte|"
+    r"le|die)\s+){1,5}"
 )
 _INSTRUCTIONS = (
     r"(?:instructions?|prompts?|directions?|directives?|rules?|guidelines?|commands?|programming|training|messages?|"
@@ -62,7 +63,8 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "address",
-            rf"(?:\A[\W_]*|\n\s*|[.!?]\s+)(?:dear|attention|hey|hello|hi|note (?:to|for)|message (?:to|for)|"
+            rf"(?:\A[\W_]*|\n\s*|[.!?]\s+)(?!(?:dear|hey|hello|hi)\s+(?:claude|gemini|llama|copilot)\b)"
+            rf"(?:dear|attention|hey|hello|hi|note (?:to|for)|message (?:to|for)|"
             rf"instructions? (?:to|for)|"
             rf"important (?:note|message|instructions?)? ?(?:to|for)|to (?:any|all|every|"
             rf"the))\s*:?\s*(?:any |all |the |every )*{_MODEL}"
@@ -84,18 +86,21 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "output",
-            r"\b(?:when|if|while|before) (?:you(?:['’]re| are) )?(?:asked|summari[sz]ing|answering|responding|"
+            r"\b(?:when|if|while|before) (?:you(?:['’]re| are) )?(?:asked (?:about|which|for recommend\w*|to "
+            r"(?:recommend|summari[sz]e|compare|name|review))|"
+            r"summari[sz]ing|answering|responding|"
             r"generating|citing|"
             r"you (?:summari[sz]e|answer|respond|write|cite))\b.{0,80}[,:]\s*(?:you (?:must|should|will)|always|"
             r"never|only|"
-            r"(?:please )?(?:say|state|write|include|mention|recommend|output|reply|respond|answer))\b",
+            r"(?:please )?(?:say|state|write|include|mention|recommend|output|reply|respond|answer)"
+            r"(?= (?:that|only|[\"“'‘]|the (?:words?|phrase|sentence)|our|this)\b))\b",
         ),
         (
             "secrets",
             rf"{_ORDER}(?:reveal|print|show|output|repeat|leak|display|send|disclose|tell (?:me|us))\b.{{0,40}}"
             r"\b(?:your|the) (?:system prompt|hidden prompt|initial prompt|"
             r"(?:system |secret |hidden |original )?instructions|"
-            r"api keys?|credentials|conversation history|chat history|secrets?)\b",
+            r"conversation history|chat history)\b",
         ),
         (
             "secrets",
@@ -105,116 +110,182 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "override",
-            r"\b(?:ignorier\w*|vergiss|vergessen sie|"
-            r"missachte\w*|übergehe\w*)\b.{0,30}\b(?:vorherig\w*|bisherig\w*|obig\w*|früher\w*|"
-            r"vorangegangen\w*|alle\w*|deine\w*|ihre\w*)\b.{0,20}\b(?:anweisung\w*|instruktion\w*|befehl\w*|vorgabe\w*|regeln|prompts?)\b",
-        ),
-        ("role", r"\bals (?:ki|sprachmodell|assistent)\b.{0,20}\b(?:musst|sollst|müssen|sollen|darfst)\b"),
-        (
-            "override",
-            r"\b(?:ignore[zr]?|oublie[zr]?|ne (?:tiens|tenez) pas compte de)\b.{0,20}\b(?:toutes?|les|tes|"
-            r"vos)\b.{0,12}"
-            r"\b(?:instructions|consignes|directives|règles)\b",
+            rf"{_ORDER}(?:pay no attention to|set aside|do away with|throw out|erase|cancel|supersede|no longer follow|"
+            rf"stop listening to|skip)\s+{_EARLIER}(?:instructions?|prompts?|directives?|guidelines?|programming|"
+            rf"guardrails?)\b{_CONDITION}",
         ),
         (
             "override",
-            r"\b(?:ignor[ae]|olvid[ae]|omit[ae]|descart[ae]|esque[çc][ae]|desconsider[ae]|dimentica|"
-            r"ignorare)\b.{0,20}"
-            r"\b(?:las|tus|sus|todas|as|suas|le|tutte|todos)\b.{0,14}\b(?:instrucciones|indicaciones|órdenes|"
-            r"reglas|instruções|"
-            r"istruzioni|regole)\b",
+            r"\b(?:your (?:previous|prior|earlier|original|initial|former|system|existing) |(?:all|any) (?:of your "
+            r")?(?:previous|prior) "
+            r"(?=instructions|prompts))"
+            r"(?:instructions?|prompts?|directives?|guidelines?|programming) (?:are|is|were|have been|has "
+            r"been)(?: now)? "
+            r"(?:void|cancel\w*|obsolete|revoked|superseded|suspended|replaced|overrid\w+|outdated|no longer "
+            r"(?:valid|apply|applicable|in force))\b",
         ),
         (
             "override",
-            r"(?:игнорируй(?:те)?|забудь(?:те)?|не следуй(?:те)?)\b.{0,30}(?:инструкци|указани|команд|правил)",
+            rf"{_ORDER}(?:ignore|disregard|forget|override|bypass|circumvent|disable|turn off)\s+(?:your|all|any|"
+            rf"the)\s+(?:\w+\s+)?"
+            r"(?:system prompt|safety (?:rules|filters?|guidelines|policies|training|measures)|content (?:policy|"
+            r"filters?)|guardrails?|"
+            r"alignment|developer message|hidden prompt|citation rules?|grounding rules?)\b",
         ),
         (
-            "override",
-            r"(?:忽略|无视|無視|忘记|忘記|不要理会|抛开).{0,10}(?:之前|以上|上述|前面|先前|所有|此前|系统).{0,8}(?:指令|指示|提示|要求|规则|命令|說明|说明)",
+            "task",
+            r"(?:\A|\n|[.!?>)\]#*=-]\s*)(?:your )?(?:new|updated|revised|real|actual|true|next|current) (?:system )?"
+            r"(?:instructions?|tasks?|directives?|objectives?|goals?|prompt|orders?)(?: for you)?\s*(?::|is\b|"
+            r"are\b|—|–)"
+            r"(?=.{0,200}\b(?:you|your|respond|reply|ignore|instead|disregard|recommend|say (?:that|only)|output|the "
+            r"user|answer)\b)",
         ),
         (
-            "role",
-            r"(?:作为|身为|作為)(?:一个|一個|一名)?(?:人工智能|AI|语言模型|語言模型|助手|大模型).{0,12}(?:必须|必須|应该|應該|需要|请|請|务必)",
+            "task",
+            r"\b(?:end of (?:the )?(?:document|context|input|evidence|page|user input|untrusted (?:text|data)|"
+            r"retrieved \w+)|"
+            r"(?:begin|start) (?:of )?(?:the )?(?:new )?(?:session|system|instructions?|"
+            r"prompt))\b[^a-z0-9]{0,40}.{0,80}"
+            r"\b(?:now (?:write|say|answer|respond|output|do)|new (?:task|instructions?)|you (?:must|should|will|"
+            r"are)|ignore|your task)\b",
         ),
         (
-            "override",
-            r"(?:以前|これまで|上記|前|すべて|全て)の?.{0,6}(?:指示|命令|プロンプト|ルール).{0,6}(?:無視|忘れ)",
+            "task",
+            r"</(?:card|evidence|passage|remembered|turn|untrusted\w*|context|document|documents|user_input|"
+            r"retrieved\w*|search_results?)>"
+            r"(?=.{0,300}\b(?:you|your|task|instructions?|system|say|write|answer|respond|reply|output|recommend|"
+            r"ignore)\b)",
         ),
-        ("override", r"(?:이전|위의|앞의|모든).{0,8}(?:지시|명령|지침|프롬프트).{0,8}(?:무시|잊)"),
-        ("override", r"(?:تجاهل|انس[َى]?|اهمل).{0,20}(?:التعليمات|الأوامر|التوجيهات)"),
-        ("override", r"(?:पिछले|सभी|पूर्व).{0,12}(?:निर्देश|आदेश).{0,12}(?:अनदेखा|नज़रअंदाज|भूल)"),
+        (
+            "authority",
+            r"\b(?:this is|message from|notice from|order from|i am|speaking as)\s+(?:an? |the |your |a message from )*"
+            r"(?:official |urgent |authori[sz]ed )*(?:system administrator|developers?|openai|anthropic|google "
+            r"deepmind|creators?|"
+            r"operators?|safety team|system)\b.{0,100}\b(?:override|ignore|disregard|comply|new (?:rules|policy|"
+            r"instructions)|"
+            r"you (?:must|are (?:now )?(?:authori[sz]ed|permitted|required|allowed))|your (?:rules|restrictions|"
+            r"guidelines))\b",
+        ),
+        (
+            "authority",
+            r"\bthe user (?:has|already|did) (?:already |now )?(?:authori[sz]ed|approved|consented|confirmed|asked|"
+            r"requested|agreed)\b"
+            r".{0,80}\b(?:you|to (?:recommend|say|send|skip|ignore|include|write)|without (?:checking|citing|"
+            r"asking))\b",
+        ),
+        (
+            "grade",
+            r"\b(?:give|assign|award|grant|rate|score|rank|mark|grade)\b.{0,20}\b(?:this|the) (?:page|site|website|"
+            r"paper|document|source|"
+            r"answer|article|submission|text|report|draft|passage|manuscript|section|essay)\b.{0,60}\b(?:highest|"
+            r"maximum|max|perfect|full marks|top|"
+            r"10/10|5/5|100/100|10 out of 10|1\.0|ten out of ten|excellent)\b(?=.{0,40}(?:scor|rat|mark|grade|"
+            r"relevan|trust|qualit|accura|[.!]|\Z))",
+        ),
+        (
+            "grade",
+            r"\b(?:reviewers?|graders?|evaluators?|judges?|raters?|critics?|verifiers?|checkers?)\b[^.]{0,60}"
+            r"\b(?:must|should|shall|are (?:to|instructed|required)|please)\b[^.]{0,60}\b(?:pass(?: this)?|accept|"
+            r"approve|highest|maximum|full (?:marks|score)|"
+            r"positive(?:ly)?|as supported|no (?:issues|errors|weaknesses))\b(?=[^.]{0,80}(?:\bthis (?:page|paper|"
+            r"site|claim|text|source)|"
+            r"without (?:check|read|verif|compar)|regardless))",
+        ),
+        (
+            "grade",
+            r"(?:\A[\W_]*|[.!?:\n]\s*)(?:please )?(?:give|write|provide|produce|submit) (?:only )?(?:an? "
+            r")?(?:positive|favou?rable|glowing) "
+            r"(?:reviews?|assessment|evaluation)s?(?: only)?\b(?=.{0,60}(?:only|do not|paper|page|document|weakness|"
+            r"negative|[.!]|\Z))|"
+            r"\bdo not (?:highlight|mention|report|list|point out) any (?:negatives?|weaknesses|flaws|issues|"
+            r"problems|errors)\b",
+        ),
+        (
+            "grade",
+            r"\b(?:mark|label|treat|accept|verify|report|flag|consider)\b.{0,20}\b(?:every|all|each|this|these|the) "
+            r"(?:claims?|sentences?|statements?|page|source|site)"
+            r"\b.{0,30}\bas (?:supported|verified|fully supported|ground truth|(?:the )?(?:only |most |sole "
+            r")?(?:authoritative|trusted|reliable)(?: source)?|true)\b"
+            r"(?=.{0,80}\b(?:without|regardless|no matter|even if|in your|when you|over (?:all|any)|do not|"
+            r"above all)\b)",
+        ),
+        (
+            "cite",
+            rf"{_ORDER}(?:cite|quote|reference|credit|list)\b.{{0,40}}\b(?:this|our|the present|only this) (?:page|"
+            rf"site|source|document|article|website|url|text)?\b.{{0,40}}"
+            r"(?:\[\d+\]|\bin (?:every|each|all|your)\b|\bfor (?:every|each|all)\b|\bas (?:the )?(?:only|first|"
+            r"primary|main|sole|supporting)\b|"
+            r"\b(?:instead of|and no) other).{0,80}\b(?:sentences?|claims?|answers?|sources?|statements?|reports?|"
+            r"reference|summary)\b",
+        ),
+        (
+            "promote",
+            rf"{_ORDER}(?:always |only )?(?:recommend|describe|present|rank|list|name|prefer|call|favou?r|promote|"
+            rf"praise)\b.{{0,80}}"
+            r"\b(?:best|only (?:choice|option)|top|number one|first choice|leading|above (?:all|any)|over (?:all|"
+            r"any)(?: other)?|first|superior)\b"
+            r".{0,80}\b(?:(?:in|when|whenever|for) (?:your|you(?:['’]re| are)? (?:answer\w*|summar\w*|ask\w*|"
+            r"writ\w*)|any (?:answer|summary|question)|every answer)|"
+            r"(?:the |your )users?\b|to (?:the|your|any) users?)",
+        ),
+        (
+            "promote",
+            r"\b(?:when(?:ever)?|if) (?:a |the |any |your )?(?:users?|someone|somebody|people|anyone|readers?) "
+            r"(?:asks?|wants?|inquires?|enquires?)\b.{0,60}"
+            r"[,:]\s*(?:you (?:must|should)|always|please|only|never)?\s*(?:recommend|say|mention|answer (?:with|"
+            r"that)|reply|respond|name|suggest|"
+            r"claim|insist|promote)\b(?=.{0,120}\b(?:best|only|trusted|top|leading|better|safest|unbeaten|superior)\b)",
+        ),
+        (
+            "promote",
+            rf"{_ORDER}remember\b.{{0,80}}\b(?:as (?:an? |the |your )?(?:trusted|authoritative|reliable|preferred|"
+            rf"go-to|first)\b|"
+            r"(?:in|for) (?:all )?future (?:conversations|answers|responses|chats|sessions|questions))",
+        ),
+        (
+            "fetch",
+            rf"{_ORDER}(?:fetch|visit|open|browse to|load|navigate to|request|call|download|go to|access|retrieve|"
+            rf"get|read|search)\b.{{0,60}}"
+            r"(?:https?://|www\.|\b[\w-]+\.(?:com|net|org|example|test|io|invalid))\S*.{0,120}"
+            r"\b(?:before (?:you )?(?:answer|respond|reply|summari[sz]|writ|continu)|(?:obey|execute|do) (?:what|the|"
+            r"any|all|everything)|"
+            r"your (?:real|actual|next|new|full|further|remaining|task|instructions|orders|answer|report|summary|"
+            r"response|tools?))",
+        ),
+        (
+            "fetch",
+            r"\b(?:use|call|invoke|run|execute)\s+(?:your|the|a|any)\s+(?:\w+\s+)?(?:fetch|browser?|browsing|search|"
+            r"web|http|shell|code|python|e-?mail|file)\s+"
+            r"(?:tool|function|plugin|interpreter|capability)s?\b.{0,60}\b(?:to|on|with|at|"
+            r"and)\b.{0,60}(?:https?://|www\.)",
+        ),
+        (
+            "exfiltrate",
+            rf"{_ORDER}(?:add|append|include|insert|render|display|show|embed|load|output|put|place|end|finish|"
+            rf"attach|generate)\b.{{0,100}}"
+            r"(?:https?://|\bwww\.|data:|//)\S*.{0,160}\b(?:your (?:\w+ )?(?:answer|response|reply|summary|report|"
+            r"output)|"
+            r"the (?:answer|response|reply)|user['’]s (?:question|data|query)|conversation|chat history|system "
+            r"prompt)\b",
+        ),
+        (
+            "exfiltrate",
+            rf"{_ORDER}(?:end|finish|close|begin|start|add to|complete) your (?:\w+ )?(?:answer|response|reply|"
+            rf"summary|report|output)\b"
+            r".{0,100}(?:https?://|\bwww\.|data:|//)\S",
+        ),
+        (
+            "exfiltrate",
+            r"!?\[[^\]]{0,80}\]\(\s*(?:https?:)?//[^)\s]{0,200}[?&/=](?:\{|\[|<|%7B|\$)\{?\s*[^)}\]>]{0,40}"
+            r"(?:conversation|question|query|prompt|history|context|secret|user|chat|session|answer|summary|data|"
+            r"api_?key)",
+        ),
+        (
+            "exfiltrate",
+            r"\b(?:replac(?:e|ing)|fill(?:ing)? in|substitut(?:e|ing)|encod(?:e|ing)|append(?:ing)?)\b.{0,80}\bthe "
+            r"(?:user['’]?s? (?:question|data|name|query)|conversation|"
+            r"chat history|system prompt|(?:full )?prompt|session|api keys?|secrets?)\b.{0,100}(?:https?://|\burl\b|"
+            r"\blink\b|\bquery string\b|\bparameter\b)",
+        ),
     )
-)
-
-# No rule applies without one of these: a quick look before the slow one.
-TRIGGER = re.compile(
-    r"ignor|disregard|forget|overrid|bypass|discard|neglect|(?:not|n['’]t|stop) (?:follow|obey)|"
-    r"stop (?:following|obeying)|"
-    r"\bA\.?I\b|\bLLM|language model|chat ?bot|assistant|agents?\b|gpt|claude|gemini|copilot|llama|"
-    r"(?:you are now|from now|act as|pretend|switch to|enter)\b.{0,40}(?:DAN|jailb|mode|restrict|unfilter|access)|"
-    r"in (?:your|the) (?:final |next )?(?:answer|response|reply|summary|output|report|review)\b|"
-    r"\b(?:when|if|while|before) (?:you|asked|summ|answ|resp|gener|citing)|"
-    r"(?:system|hidden|initial) (?:prompt|message|instruct|overrid|note|update)|system\W{0,3}:|developer\W{0,3}:|"
-    r"your (?:\w+ )?instruct|the (?:\w+ )?instruct|api key|credential|secrets?\b|(?:chat|conversation) history|"
-    r"the conversation|passwords?\b|user['’]?s? data|#\s*(?:new |system |updated )?(?:instruct|prompt|task)|"
-    r"<\||\[/?INST|<</?SYS|"
-    r"<(?:system|assistant)|vergiss|vergessen|missacht|übergeh|\bKI\b|sprachmodell|assistent|oublie|tiens pas|"
-    r"tenez pas|olvid|omit|descart|esque|desconsider|dimentic|игнор|забудь|не следуй|"
-    r"忽略|无视|無視|忘|不要理会|抛开|作为|身为|作為|무시|잊|"
-    r"تجاهل|انس|اهمل|अनदेखा|नज़र|भूल",
-    _I,
-)
-
-# Marks of a chat transcript: they belong to no page's text.
-TOKENS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (
-        "token",
-        re.compile(r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id)\|>"),
-    ),
-    ("token", re.compile(r"\[/?INST\]|<</?SYS>>|<(?:system|assistant)(?:_prompt|_message|-reminder)?>\s*\w")),
-    (
-        "token",
-        re.compile(
-            r"(?:\A|\n)\s*[#*\[]*\s*(?:system|assistant|developer)(?:\s+(?:prompt|message|"
-            r"instructions?|override|note|update))?\s*[\]*]*:"
-            r"(?=.{0,160}\b(?:you(?:r)?|ignore|respond|reply|output|answer|must|disregard|instructions?|new task)\b)",
-            _I | re.DOTALL,
-        ),
-    ),
-    (
-        "token",
-        re.compile(
-            r"(?:\A|\n)\s*#{2,}\s*(?:new |system |updated )?(?:instructions?|prompt|task)\s*:?"
-            r"(?=.{0,160}\b(?:ignore|respond|reply|you must|your answer|output)\b)",
-            _I | re.DOTALL,
-        ),
-    ),
-)
-
-QUOTED = re.compile(
-    r"\"[^\"\n]{3,300}\"|“[^”\n]{3,300}”|„[^“”\n]{3,300}[“”]|«[^»\n]{3,300}»|'[^'\n]{8,300}'|‘[^’\n]{8,300}’|`[^`\n]{3,300}`|「[^」]{3,200}」"
-)
-DESCRIPTIVE = re.compile(
-    r"\b(?:such as|like|e\.g|for example|for instance|"
-    r"phrases?|examples?|attack\w*|inject\w*|jailbreak\w*|adversar\w*|malicious|"
-    r"says?|said|saying|wrote|writes?|typed?|typing|contain\w*|includ\w*|called|string|payload|hidden|"
-    r"tells?|told|asks?|asked|"
-    r"instruct\w*|reads?|prompt\w*|message|users?|researchers?|beispiel\w*|etwa|angriff\w*|exemple|"
-    r"attaque\w*|ejemplo|ataque\w*)\b|"
-    r"例如|攻击|注入|比如|例えば|攻撃",
-    _I,
-)
-# A further order, or words to "you", right after one.
-AIMED = re.compile(
-    r"[\W_]*(?:say|write|respond|reply|answer|output|print|tell|state|include|mention|recommend|rate|give|"
-    r"reveal|send|visit|"
-    r"click|call|use|do not|don['’]t|never|always|instead|then|also|you|your|from now|only|please|add|append|"
-    r"insert|report|"
-    r"claim|conclude|translate|summari[sz]e|make sure|ensure|follow|begin|start|end|return|act|pretend|"
-    r"this is (?:an? )?(?:order|"
-    r"command|instruction|important)|if you|when you|new (?:task|instructions?)|antworte\w*|schreibe?|gib|"
-    r"sage?|empfehle\w*|"
-    r"réponds|répondez|écri[st]|écrivez|dites|responde|escribe|di|отвечай|напиши|скажи)\b|"
-    r"[\W_]*(?:请|請|务必|只|直接|回答|回复|输出|写|答え|出力)",
-    _I,
 )

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from marg_ray.errors import MargError, Unreadable, UsageError
+from marg_ray.grounding.injection import named
 from marg_ray.grounding.snapshots import Document, Snapshots
 from marg_ray.seams import Embedder, Offload, Vectors, in_thread
 from marg_ray.sources.library import scan
@@ -257,7 +258,7 @@ def _entry(blank: Entry, document: Document) -> Entry:
     return blank.model_copy(
         update={
             "source_id": document.source_id,
-            "title": document.title or Path(blank.path).stem,
+            "title": named(document.title, Path(blank.path).stem, location=""),
             "media_type": document.media_type,
             "language": document.language,
             "published": document.published,

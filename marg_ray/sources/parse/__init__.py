@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 from marg_ray.errors import Unreadable
+from marg_ray.grounding.disguise import tag_letters
+from marg_ray.grounding.injection import hidden
 from marg_ray.grounding.snapshots import Document
 from marg_ray.sources.parse import sniff
 from marg_ray.sources.parse.blocks import Parsed, assemble
@@ -10,6 +15,7 @@ from marg_ray.sources.parse.sniff import SUPPORTED_SUFFIXES, media_type_of
 
 __all__ = ["SUPPORTED_SUFFIXES", "media_type_of", "parse"]
 
+_COMMENT = re.compile(r"<!--(.*?)-->|^\[[^\]\n]*\]:\s*#\s*([^\n]*)$", re.DOTALL | re.MULTILINE)
 MAX_UNPACKED = 60_000_000  # bytes that a packed file may unpack to
 
 
@@ -51,18 +57,26 @@ def _read(body: bytes, kind: str, name: str, media_type: str, charset: str) -> P
     from marg_ray.sources.parse.charset import decode
 
     decoded = decode(body, charset, html=kind == sniff.HTML)
+    parsed = _read_text(decoded.text, kind, name, media_type)
+    unseen = tag_letters(decoded.text)
+    return replace(parsed, injections=(*parsed.injections, *hidden(unseen))) if unseen else parsed
+
+
+def _read_text(text: str, kind: str, name: str, media_type: str) -> Parsed:
     if kind == sniff.HTML:
         from marg_ray.sources.parse.html import read_html
 
-        return read_html(decoded.text, name, media_type)
+        return read_html(text, name, media_type)
     if kind == sniff.MARKDOWN:
         from marg_ray.sources.parse.markdown import read_markdown
 
-        return read_markdown(decoded.text)
+        parsed = read_markdown(text)
+        comments = [a or b for a, b in _COMMENT.findall(text)]
+        return replace(parsed, injections=hidden(comments)) if comments else parsed
     if kind in (sniff.CSV, sniff.TSV):
         from marg_ray.sources.parse.delimited import read_delimited
 
-        return read_delimited(decoded.text, tabs=kind == sniff.TSV)
+        return read_delimited(text, tabs=kind == sniff.TSV)
     from marg_ray.sources.parse.plain import read_plain
 
-    return read_plain(decoded.text)
+    return read_plain(text)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from marg_ray.errors import Unreadable
 from marg_ray.grounding.snapshots import Document, Part
+from marg_ray.records import Injection
 from marg_ray.sources.parse.language import language_of
 from marg_ray.text import clean_text, one_line
 
@@ -37,6 +38,7 @@ class Parsed:
     language: str = ""
     published: str = ""
     warnings: tuple[str, ...] = ()
+    injections: tuple[Injection, ...] = ()  # orders to a model in what a document carries and does not show
 
 
 def assemble(parsed: Parsed, *, name: str, media_type: str) -> Document:
@@ -82,6 +84,7 @@ def assemble(parsed: Parsed, *, name: str, media_type: str) -> Document:
         language=parsed.language or language_of(text),
         published=parsed.published,
         warnings=tuple(dict.fromkeys(parsed.warnings)),
+        injections=parsed.injections,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from marg_ray.grounding.injection import hidden
 from marg_ray.sources.parse.archive import Archive
 from marg_ray.sources.parse.blocks import Block, Kind, Parsed, table_rows
 
@@ -40,6 +41,7 @@ def read_docx(body: bytes, name: str) -> Parsed:
     styles = _styles(archive.tree("word/styles.xml")) if "word/styles.xml" in archive else {}
     reader = _Reader(styles)
     content = next((e for e in document if _tag(e) == "body"), document)
+    unseen = hidden(_drop_hidden(content))
     reader.walk(content, 0)
     for part in ("word/footnotes.xml", "word/endnotes.xml"):
         if part in archive:
@@ -47,7 +49,7 @@ def read_docx(body: bytes, name: str) -> Parsed:
     title, published = _properties(archive)
     if reader.title:
         title = reader.title
-    return Parsed(reader.blocks, title=title, published=published)
+    return Parsed(reader.blocks, title=title, published=published, injections=unseen)
 
 
 class _Reader:
@@ -116,6 +118,28 @@ class _Reader:
                     self.walk(cell, depth + 1)
             return
         self.blocks.extend(table_rows(rows, header=_has_header(table, rows)))
+
+
+def _drop_hidden(content: Any) -> list[str]:
+    """Take out what Word does not show; returns the texts, neighbours as one."""
+    texts: list[str] = []
+    last = None
+    for run in [r for r in content.iter() if _tag(r) == "r" and _is_hidden(r)]:
+        text = "".join(t.text or "" for t in run.iter() if _tag(t) == "t")
+        paragraph = run.getparent()
+        if texts and paragraph is last:
+            texts[-1] += text
+        else:
+            texts.append(text)
+        last = paragraph
+        paragraph.remove(run)
+    return texts
+
+
+def _is_hidden(run: Any) -> bool:
+    properties = _child(run, "rPr")
+    mark = _child(properties, "vanish") if properties is not None else None
+    return mark is not None and _attr(mark, "val").lower() not in ("0", "false", "off")
 
 
 def _styles(root: Any) -> dict[str, _Style]:

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from marg_ray.errors import Unreadable
+from marg_ray.grounding.injection import hidden
 from marg_ray.sources.parse import sniff
 from marg_ray.sources.parse.blocks import Block, Kind, Parsed
 from marg_ray.sources.parse.html_blocks import BlockWalk, Placed, drop_marks
 from marg_ray.sources.parse.html_head import Head, read_head
+from marg_ray.sources.parse.html_unseen import unseen_texts
 from marg_ray.sources.parse.html_walls import wall
 from marg_ray.text import clean_text, one_line
 
@@ -45,6 +47,7 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
     markup = _XML_DECLARATION.sub("", clean_text(_windows_letters(markup)))
     tree, deep = _tree(markup, name)
     head = read_head(tree, name)
+    unseen = hidden(unseen_texts(tree, markup))
     drop_marks(tree)
     body = _body_of(tree)
     placed = BlockWalk().walk(_main_container(body))
@@ -67,6 +70,7 @@ def read_html(markup: str, name: str, media_type: str = "") -> Parsed:
         title=head.title if manual and head.title else _title(head, blocks),
         language=head.language,
         published=head.published,
+        injections=unseen,
     )
 
 
