@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from marg_ray.grounding.sentences import sentence_spans
 from marg_ray.grounding.terms import stem, words
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import Kind, clauses, kind_of, strip_lead
+from marg_ray.models.extractive.clauses import TOLD_BY_WORDS, Kind, clauses, kind_of, strip_lead
 from marg_ray.models.extractive.enumerations import items, of_items
 from marg_ray.models.extractive.facets import (
     Facet,
@@ -15,11 +15,20 @@ from marg_ray.models.extractive.facets import (
     answer_fit,
     facet,
     heading_fit,
+    names_item,
     speaks_of,
     subject_fit,
     word_fit,
 )
-from marg_ray.models.extractive.words import asked_terms, is_english, same_statement, squeeze, term_set, word_count
+from marg_ray.models.extractive.words import (
+    asked_terms,
+    is_english,
+    same_statement,
+    squeeze,
+    term_set,
+    terms,
+    word_count,
+)
 from marg_ray.models.tasks import AnalyseEvidence, AnalysisIdea, EvidenceCard, FindingIdea
 from marg_ray.seams import Vectors
 
@@ -49,6 +58,7 @@ class Analysing:
     points: tuple[Point, ...]
     headed: tuple[bool, ...]  # for each clause, whether evidence stands under a heading that fits it
     missing: tuple[str, ...]  # asked words that occur in no evidence
+    silent: tuple[str, ...]  # what is asked of one of several things, and no evidence on it answers
     texts: tuple[str, ...]
 
 
@@ -71,6 +81,7 @@ def prepare(task: AnalyseEvidence) -> Analysing:
         points=tuple(kept),
         headed=tuple(any(heading_fit(f, h) >= 0.7 for h in headings) for f in wanted),
         missing=missing_words(strip_lead(task.question), whole) if english else (),
+        silent=_silent(task) if english else (),
         texts=(*(f.query for f in wanted), *(p.text for p in kept)),
     )
 
@@ -82,6 +93,24 @@ def _wanted(task: AnalyseEvidence) -> list[Facet]:
     asked = {c.text: c.query for c in clauses(task.question, titles) if not (found and of_items(c, found))}
     asked |= {h: h for h in task.hypotheses if not (found and of_items(clauses(h)[0], found))}
     return [facet(task.question, text, (query,), titles) for text, query in list(asked.items())[:CLAUSES]]
+
+
+def _silent(task: AnalyseEvidence) -> tuple[str, ...]:
+    """What is asked of each of several things, where no evidence that names the thing has words of an answer."""
+    titles = tuple({e.source_title: 0 for e in task.evidence})
+    found = items(task.question, titles)
+    if found is None:
+        return ()
+    said = [(f"{e.source_title} {e.heading} {e.quote}", f"{e.heading} {e.quote}") for e in task.evidence]
+    out: list[str] = []
+    for name in found.names:
+        mine = [own for whole, own in said if names_item(whole, name)]
+        for clause in clauses(task.question, titles):
+            wanted = facet(task.question, clause.text, (clause.text,), titles)
+            asks = wanted.kind in TOLD_BY_WORDS
+            if not mine or (asks and not any(set(terms(text)) & wanted.cues for text in mine)):
+                out.append(f"{name}: {clause.text}")
+    return tuple(out)
 
 
 def _point(text: str, card: EvidenceCard, wanted: list[Facet]) -> Point:
@@ -153,6 +182,7 @@ def finish(work: Analysing, vectors: Vectors) -> AnalysisIdea:
             share[clause] -= 1
             findings.append(FindingIdea(text=point.text, evidence=[point.number]))
     unknowns = [text for c, text in enumerate(work.clauses) if not _answered(c, work, cosines)]
+    unknowns += work.silent
     if work.missing:
         unknowns.append("Not found in any source: " + ", ".join(work.missing))
     return AnalysisIdea(findings=findings, unknowns=unknowns[:8])

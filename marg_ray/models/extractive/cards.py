@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 from marg_ray.grounding.sentences import sentence_spans
@@ -88,7 +89,7 @@ def card_of(evidence: EvidenceCard, banned: frozenset[str]) -> Card:
         head, *rest = [clean(b) for b in blocks]
         return replace(base, sentences=(*_sentences(head), *rest), items=len(rest), label=label)
     sentences = [s for b in blocks for s in _sentences(b)]
-    return replace(base, sentences=_without(sentences, banned), label=label)
+    return replace(base, sentences=without(sentences, banned), label=label)
 
 
 def _is_label(block: str) -> bool:
@@ -101,7 +102,7 @@ def _sentences(text: str) -> list[str]:
     return [clean(text[a:b]) for a, b in sentence_spans(text)]
 
 
-def _without(sentences: list[str], banned: frozenset[str]) -> tuple[str, ...]:
+def without(sentences: Iterable[str], banned: Container[str]) -> tuple[str, ...]:
     """Drop banned sentences, and those that would then start without what they refer to."""
     kept: list[str] = []
     broken = False

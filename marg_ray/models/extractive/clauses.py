@@ -82,6 +82,9 @@ CUES: dict[Kind, tuple[str, ...]] = {
     Kind.WHO: ("founded", "named", "called", "leader", "chief", "born", "led"),
 }  # fmt: skip
 
+# What is asked in these kinds has words of its own: a text with none of them does not answer.
+TOLD_BY_WORDS = frozenset({Kind.PREPARE, Kind.RISK, Kind.CONSEQUENCE, Kind.CAUSE, Kind.MAKE, Kind.RESPONSE})
+
 # Headings under which an answer of that kind stands, whatever words its sentences use.
 HEADINGS: dict[Kind, re.Pattern[str]] = {
     kind: re.compile(rf"\b(?:{pattern})\b", re.I)

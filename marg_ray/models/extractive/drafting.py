@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.cards import Card, bare_title, card_of, plain_sentences
+from marg_ray.models.extractive.cards import Card, bare_title, card_of, plain_sentences, without
 from marg_ray.models.extractive.clauses import Kind
 from marg_ray.models.extractive.facets import (
     COMPARISON,
     Facet,
+    addresses_others,
     answer_fit,
     contrast,
     defines,
@@ -24,6 +25,7 @@ from marg_ray.models.extractive.facets import (
 )  # fmt: skip
 from marg_ray.models.extractive.printing import print_section, walked
 from marg_ray.models.extractive.reading import embedded_text
+from marg_ray.models.extractive.runs import STEPWISE
 from marg_ray.models.extractive.words import (
     contained,
     same_statement,
@@ -42,6 +44,7 @@ LEAST = 0.62  # of the best card's score
 OWN = 0.5
 _TOLD = frozenset({Kind.CAUSE, Kind.HOW, Kind.HOW_TO, Kind.RESPONSE})  # no row of a table answers these
 FACTOID_FLOOR = 0.88
+DEFINITIONS = 2  # of one thing, of different sources
 
 
 @dataclass(frozen=True)
@@ -190,12 +193,16 @@ def sentence_words(wanted: Facet, text: str) -> float:
 
 
 def _card_bonus(wanted: Facet, card: Card) -> float:
-    bonus = 0.13 * path_fit(wanted, card.path, card.title)
+    place = path_fit(wanted, card.path, card.title)
+    bonus = 0.13 * place
     bonus -= 0.12 * (1 - subject_fit(wanted, f"{card.title} {card.heading} {card.text}"))
     if wanted.heading and any(same_heading(h, wanted.heading) for h in card.path):
         bonus += 0.10
     if wanted.item and not names_item(f"{card.label} {card.title} {' '.join(card.path)} {card.text}", wanted.item):
         bonus -= 0.30
+    bonus -= 0.10 * addresses_others(wanted, f"{card.heading} {card.text}")
+    if wanted.kind in STEPWISE and card.items > 1 and speaks_of(wanted, card.sentences[0], place):
+        bonus += 0.10  # the steps themselves
     if wanted.item and card.label:
         bonus += 0.15 if card.label == wanted.item else -0.30
     return bonus
@@ -254,12 +261,27 @@ def _choose(cards: list[Card], work: Drafting) -> list[Card]:
             continue
         if kept and card.score < floor * (ASIDE if card.aside else LENIENT if lenient else 1.0):
             continue
+        if _defined_enough(card, kept, work.facet):
+            continue
         fresh = _fresh(card, kept)
         if not fresh.sentences or (kept and used + fresh.size > room * 1.15):
             continue
         kept.append(fresh)
         used += fresh.size
     return kept
+
+
+def _defined_enough(card: Card, kept: list[Card], wanted: Facet) -> bool:
+    """Whether a short definition comes after one of the same source, or after enough others."""
+    if len(card.sentences) > 2 or not _says_what_it_is(card, wanted):
+        return False
+    said = [k for k in kept if _says_what_it_is(k, wanted)]
+    return len(said) >= DEFINITIONS or any(k.source == card.source for k in said)
+
+
+def _says_what_it_is(card: Card, wanted: Facet) -> bool:
+    named = replace(wanted, defined=wanted.defined or wanted.item)
+    return card.label == wanted.item != "" or defines(named, card.sentences[0])
 
 
 def _fresh(card: Card, kept: list[Card]) -> Card:
@@ -269,9 +291,9 @@ def _fresh(card: Card, kept: list[Card]) -> Card:
     if not any(repeated):
         return card
     if repeated[0] or card.items:
-        rest = [s for s, r in zip(card.sentences, repeated, strict=True) if not r]
-        whole = not card.items and rest and sum(map(word_count, rest)) >= 12 and rules.stands_alone(rest[0])
-        return replace(card, sentences=tuple(rest) if whole else (), label=card.label if whole else "")
+        rest = without(card.sentences, [s for s, r in zip(card.sentences, repeated, strict=True) if r])
+        whole = not card.items and sum(map(word_count, rest)) >= 12
+        return replace(card, sentences=rest if whole else (), label=card.label if whole else "")
     return replace(card, sentences=card.sentences[: repeated.index(True)])
 
 

@@ -182,6 +182,21 @@ def defines(facet_: Facet, text: str) -> bool:
     return bool(re.match(rf"{before}{name}(?:s|es)?(?![\w'’]){between}{verb}{said}", text, re.I))
 
 
+_ROLES = re.compile(
+    r"\b(?:maintainers?|developers?|packagers?|uploaders?|sponsors?|administrators?|operators?|translators?|authors?|"
+    r"publishers?|manufacturers?|physicians?|teachers?|employers?|regulators?|vendors?)\b",
+    re.I,
+)
+
+
+def addresses_others(facet_: Facet, text: str) -> bool:
+    """Whether `text` tells somebody else what to do: "upload to stable" is for packagers, "upgrade" for all."""
+    if facet_.kind is not Kind.HOW_TO:
+        return False
+    named = {stem(w.casefold()) for w in _ROLES.findall(text)}
+    return bool(named) and not named & facet_.everything
+
+
 def is_on_topic(facet_: Facet, document_text: str) -> bool:
     """Whether a document speaks of what the question names at all."""
     if not facet_.subject:

@@ -20,12 +20,13 @@ from marg_ray.models.extractive.words import (
 SHORT = 32  # words below which a paragraph joins its neighbour
 PARAGRAPH = 130  # words
 COLUMNS = 6  # of a table, at most
+ONLY = "The documents say only"
 
 
 def print_section(cards: list[Card], wanted: Facet) -> str:
     """The chosen cards, in this order, as Markdown."""
     labels = _labels(cards, wanted)
-    paragraphs: list[str] = []
+    paragraphs: list[str] = [f"**{ONLY}:**"] if _is_all(cards, wanted) else []
     size = 0
     previous: Card | None = None
     for at, (card, label) in enumerate(zip(cards, labels, strict=True)):
@@ -54,6 +55,12 @@ def print_section(cards: list[Card], wanted: Facet) -> str:
             size = card.size
         previous = card
     return "\n\n".join(paragraphs)
+
+
+def _is_all(cards: list[Card], wanted: Facet) -> bool:
+    """Whether one sentence stands where a reader expects more than one fact: then he should know that it is all."""
+    short = len(cards) == 1 and len(cards[0].sentences) == 1 and not (cards[0].rows or cards[0].label)
+    return short and wanted.english and not (wanted.factoid or wanted.defined or wanted.item or wanted.heading)
 
 
 def _labels(cards: list[Card], wanted: Facet) -> list[str]:

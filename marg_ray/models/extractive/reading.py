@@ -10,6 +10,7 @@ from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.clauses import Kind
 from marg_ray.models.extractive.facets import (
     Facet,
+    addresses_others,
     answer_fit,
     contrast,
     defines,
@@ -59,7 +60,8 @@ def prepare(task: ExtractClaims) -> Reading:
         for unit in group.units:
             passage = max((p.score / best for p in spans if p.start < unit.end and unit.start < p.end), default=0.0)
             about = subject_fit(wanted, f"{task.source_title} {group.heading} {unit.term} {unit.text}")
-            found = _candidate(unit, g, wanted, rarity, passage, fits[index], english, by_title, lead=own_title)
+            found = _candidate(unit, g, wanted, rarity, passage, fits[index], english, by_title, lead=own_title,
+                               heading=group.heading)  # fmt: skip
             candidates.append(replace(found, rest=found.rest - 0.12 * (1 - about)))
     chosen = sorted(range(len(candidates)), key=lambda i: -candidates[i].before)
     usable = [i for i in chosen if not candidates[i].junk and is_about(candidates[i], opened, wanted)]
@@ -123,13 +125,14 @@ def _rarity(groups: tuple[Group, ...]) -> dict[str, float]:
 def _candidate(
     unit: Unit, group: int, wanted: Facet, rarity: dict[str, float], passage: float, fit: float, english: bool,
     by_title: float,
-    *, lead: bool,
+    *, lead: bool, heading: str,
 ) -> Candidate:  # fmt: skip
     text = unit.text
     own, everything, cues = word_fit(wanted, f"{unit.term} {text}", rarity)
     rest = 0.08 * (lead and wanted.kind in _LEADING) + 0.05 * answer_fit(wanted, text)
     rest += 0.20 * defines(wanted, text) + 0.10 * (lead and bool(wanted.defined))
     row = unit.kind == "table_row"
+    rest -= 0.10 * addresses_others(wanted, f"{heading} {text}")
     junk = unit.kind in {"code", "caption", "heading"} or (
         not row and rules.is_junk(text, english=english, labelled=bool(unit.term))
     )
@@ -144,7 +147,9 @@ def _candidate(
         rest += 0.15 if unit.term == wanted.item else -0.30
     if unit.term_start >= 0 or (unit.term and unit.opens and unit.term in text[: len(unit.term) + 2]):
         alone = True
-    return Candidate(unit, group, passage, fit, 0.15 * own + 0.10 * everything + 0.08 * cues, rest, junk, alone)
+    long = junk and unit.kind == "paragraph" and not rules.is_junk(text, english=english, inside=True)
+    by_words = 0.15 * own + 0.10 * everything + 0.08 * cues
+    return Candidate(unit, group, passage, fit, by_words, rest, junk, alone, long)
 
 
 def finish(reading: Reading, vectors: Vectors) -> ClaimIdeas:

@@ -124,6 +124,34 @@ _ABSENT_SUBJECT = re.compile(
     r"|(?:In|On|At|By|For|From|Since|During|Until|After|Before|Within)\s(?:[\w-]+\s){1,4}(?:it|they|he|she)\s"
 )
 
+# Where the first clause ends: what is named before that can be meant by what comes after it.
+_CLAUSE_END = re.compile(
+    r"[,;:–—(]|\b(?:and|but|or|that|which|who|when|while|because|if|where|although|though|after|before|so|until|since)\b"
+)
+_REFERENCE_INSIDE = re.compile(
+    r"\bthis(?= (?:as|to|for|in|on|by|with|from|at|into|through|is|was|would|will|can|has|had)\b|[.,;)]|$)"
+    r"|\b(?:these|those)(?=[.,;)]|$)"
+    r"|\b(?!said)\w+(?:ed|ade|ound|aw|alled|eld|aken|iven|ought) (?:it|them)\b"
+    r"(?! (?:\w+ly )?[\w-]+ (?:to|for|that|if)\b)"
+    r"|\b(?:do|does|did|doing|done) (?:so|this)\b|\bthe (?:former|latter|aforementioned)\b"
+)
+_BARE_FIGURE = re.compile(  # "12 were injured", "Another 30 others", "The total was 240": of what?
+    r"(?:(?:About|Around|Nearly|Almost|Over|Another|A further|An additional|At least|More than|Some|Only) )?"
+    r"(?!(?:1[5-9]|20)\d\d\b)\d[\d,.]*\s?%? (?:were|was|are|is|had|have|others?|more|of (?:them|these|those))\b"
+    r"|(?:The|A) (?:figure|number|total|amount|rate|share|price|cost|value|score|toll|estimate|average)s? "
+    r"(?:is|was|are|were|has|had|rose|fell|grew|increased|decreased|reached|stood|amounted|dropped)\b"
+)
+_PERSON = re.compile(r"\b(?:he|she|him|his|her|hers)\b")
+_SOMEBODY = re.compile(r"\b(?:an?|the|every|each|any|no|some|one|someone|anyone|whoever)\b", re.I)
+
+
+_OPENING = """in on at by for from during after before since until when while as with without despite under over if
+    although though because to of among between following throughout upon within"""
+_OPENERS = frozenset(_OPENING.split())
+_DATES = """January February March April May June July August September October November December Monday Tuesday
+    Wednesday Thursday Friday Saturday Sunday"""
+_MONTHS = frozenset(_DATES.split())
+
 
 def stands_alone(sentence: str, english: bool = True) -> bool:
     """Whether a reader who sees no sentence before this one understands what it speaks of."""
@@ -141,7 +169,28 @@ def stands_alone(sentence: str, english: bool = True) -> bool:
         return not _FIRST_CLAUSE_REFERENCE.search(text.split(",")[0])
     if _PRONOUN_START.match(text) or _CONNECTIVE.match(text) or _ABSENT_SUBJECT.match(text):
         return False
-    return not (_FIRST_CLAUSE_REFERENCE.search(text[:60].split(",")[0]) or _NAMED_BEFORE.search(text[:80]))
+    if _FIRST_CLAUSE_REFERENCE.search(text[:60].split(",")[0]) or _NAMED_BEFORE.search(text[:80]):
+        return False
+    return not (_BARE_FIGURE.match(text) or _refers_inside(text))
+
+
+def _refers_inside(text: str) -> bool:
+    """Whether the first clause holds a word for something before the sentence: "Rehman used this as an example"."""
+    end = _CLAUSE_END.search(text)
+    if _REFERENCE_INSIDE.search((text[: end.start()] if end else text).rstrip()):
+        return True
+    person = _PERSON.search(text)
+    return bool(person and not _names_somebody(text[: person.start()]))
+
+
+def _names_somebody(before: str) -> bool:
+    """Whether there is anybody whom "he" or "her" can mean: a name, or a person named by what he is."""
+    words = before.split()
+    return bool(words) and (
+        any(w[:1].isupper() and w.strip(",") not in _MONTHS for w in words[1:])
+        or (words[0][:1].isupper() and words[0].lower() not in _OPENERS)
+        or bool(_SOMEBODY.search(before))
+    )
 
 
 def _brand(text: str) -> bool:

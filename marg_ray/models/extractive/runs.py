@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from marg_ray.models.extractive import rules
 from marg_ray.models.extractive.clauses import Kind
-from marg_ray.models.extractive.facets import Facet, names_item
+from marg_ray.models.extractive.facets import Facet, names_item, speaks_of
 from marg_ray.models.extractive.units import Group, Unit
 from marg_ray.models.extractive.words import word_count
 
 RUN_SENTENCES = 4
 RUN_WORDS = 110
 LIST_WORDS = 170
-_STEPWISE = frozenset({Kind.HOW_TO, Kind.HOW, Kind.MAKE})  # answered by steps
+STEPS_WORDS = 240  # of a list that answers how something is done
+STEPWISE = frozenset({Kind.HOW_TO, Kind.HOW, Kind.MAKE})  # answered by steps
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Candidate:
     rest: float  # bonuses and penalties that need no embedding
     junk: bool
     alone: bool
+    long: bool = False  # too long to be quoted by itself; what leans on it may follow
 
     @property
     def before(self) -> float:
@@ -92,7 +94,7 @@ def runs_of(reading: Reading, scores: list[float]) -> list[Run]:
     wanted, candidates = reading.facet, reading.candidates
     out: list[Run] = []
     for first, c in enumerate(candidates):
-        if c.junk or not c.alone or not is_about(c, reading.groups, wanted):
+        if not c.alone or (c.junk and not _carries(candidates, first)) or not is_about(c, reading.groups, wanted):
             continue
         row = c.unit.kind == "table_row"
         total: list[float] = []
@@ -111,13 +113,19 @@ def runs_of(reading: Reading, scores: list[float]) -> list[Run]:
                 continue
             if last == first + 1 and n.alone and scores[first] < 0.9 * scores[last]:
                 break  # the next sentence is the better start
-            if _ends_badly(candidates, last, wanted):
+            if _ends_badly(candidates, last, wanted) or (last == first and c.junk):
                 continue
             top = sorted(total, reverse=True)
             best = sum(top[:2]) / len(top[:2])
             score = 0.55 * best + 0.45 * sum(total) / len(total) + 0.035 * min(2, len(total) - 1)
             out.append(Run(first, last, score, count, c.group))
     return out + _lists(reading, scores)
+
+
+def _carries(candidates: tuple[Candidate, ...], first: int) -> bool:
+    """Whether a sentence is only too long, and the next one needs it."""
+    after = candidates[first + 1] if first + 1 < len(candidates) else None
+    return candidates[first].long and after is not None and not after.alone
 
 
 def _lists(reading: Reading, scores: list[float]) -> list[Run]:
@@ -130,7 +138,7 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
             continue
         if not is_about(c, reading.groups, reading.facet):
             continue
-        last, count, items = first, word_count(text), 0
+        last, count, items, steps = first, word_count(text), 0, reading.facet.kind in STEPWISE
         for i in range(first + 1, len(candidates)):
             n = candidates[i]
             if n.group != c.group or n.unit.kind != "list_item" or n.unit.order != c.unit.order + i - first:
@@ -138,8 +146,8 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
             count += word_count(n.unit.text)
             last, items = i, items + n.unit.opens
         if (
-            not 2 <= items <= 9
-            or count > LIST_WORDS
+            not 2 <= items <= (12 if steps else 9)
+            or count > (STEPS_WORDS if steps else LIST_WORDS)
             or any(
                 rules.is_code(x.unit.text) or not rules.balanced(x.unit.text) or rules.is_pointer(x.unit.text)
                 for x in candidates[first : last + 1]
@@ -147,7 +155,8 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
         ):
             continue
         best = sorted(scores[first : last + 1], reverse=True)[:2]
-        bonus = 0.10 if reading.facet.kind in _STEPWISE else 0.03
+        bonus = 0.10 if reading.facet.kind in STEPWISE else 0.03
+        bonus += 0.12 * (steps and (c.heading >= 0.5 or speaks_of(reading.facet, text, 0.0)))
         mean = sum(scores[first : last + 1]) / (last + 1 - first)
         out.append(Run(first, last, 0.55 * sum(best) / len(best) + 0.45 * mean + bonus, count, c.group))
     return out

@@ -20,6 +20,7 @@ from marg_ray.models.extractive.facets import (
     subject_fit,
     word_fit,
 )
+from marg_ray.models.extractive.printing import ONLY
 from marg_ray.models.extractive.words import (
     contained,
     figures,
@@ -38,6 +39,7 @@ _SECOND = re.compile(
     r"\b(?:also|another|other|further(?:more)?|moreover|too|additional(?:ly)?|in addition)\b", re.I
 )  # comes after something more important
 _MEASURED = frozenset({Kind.NUMBER, Kind.CONSEQUENCE})
+SHARE = 1.6  # of a section's equal part of the words that are left, at most
 FIRST = 4  # sentences: a section's first run
 _LABEL = re.compile(r"^\*\*(?P<label>[^*]+)\*\*\s*")
 
@@ -73,6 +75,7 @@ def marked_lines(section: int, text: str) -> list[Line]:
         block = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", block.strip())
         if match := _LABEL.match(block):
             label, block = match.group("label").strip(" .:"), block[match.end() :]
+            label = "" if label == ONLY else label
             about = label
         for piece in _PIECE.finditer(block):
             marks = "".join(dict.fromkeys(re.findall(r"\[\d+\]", piece.group("marks"))))
@@ -91,7 +94,9 @@ def prepare(task: SummariseReport) -> Summarising:
         for s in task.sections
     ]
     for s, (section, wanted) in enumerate(zip(task.sections, facets, strict=True)):
-        usable = [_titled(x, section.title, wanted) for x in marked_lines(s, section.text) if _usable(x)]
+        found = marked_lines(s, section.text)
+        fitting = [x for x in found if _usable(x)] or [x for x in found if _usable(x, at_need=True)]
+        usable = [_titled(x, section.title, wanted) for x in fitting]
         scored = [(_by_words(x, wanted), x) for x in usable]
         scored.sort(key=lambda p: -p[0])
         lines += [x for _, x in scored[:PER_SECTION]]
@@ -109,18 +114,20 @@ def _titled(line: Line, title: str, wanted: Facet) -> Line:
     return replace(line, about=title)
 
 
-def _usable(line: Line) -> bool:
+def _usable(line: Line, at_need: bool = False) -> bool:
+    """Whether a line can stand in the summary; `at_need`: where its section has none that reads well there."""
     english = is_english(line.text)
-    if not (5 if line.label else 7) <= word_count(line.text) <= 45:
+    if not (5 if line.label else 7) <= word_count(line.text) <= (60 if at_need else 45):
         return False
     if rules.is_junk(line.text, english=english, labelled=bool(line.label)):
         return False
     if not line.label and not rules.stands_alone(line.text, english):
         return False
-    return not english or not (
-        rules.is_pointer(line.text) or rules.is_personal(line.text) or rules.is_deictic(line.text)
-        or rules.has_cross_reference(line.text)
-    )  # fmt: skip
+    if not english:
+        return True
+    away = rules.is_pointer(line.text) or rules.is_deictic(line.text)
+    aside = rules.is_personal(line.text) or rules.has_cross_reference(line.text)
+    return not (away or (aside and not at_need))
 
 
 def _by_words(line: Line, wanted: Facet) -> float:
@@ -134,26 +141,31 @@ def _by_words(line: Line, wanted: Facet) -> float:
         + 0.05 * (bool(figures(line.text)) and (bool(wanted.item) or wanted.kind in _MEASURED))
         + (0.10 if line.order == 0 else 0.04 if line.order < FIRST else 0.0)
         - 0.12 * (bool(wanted.item) and not speaks_of(replace(wanted, defined=""), line.text, 0.0))
+        - 0.12 * (not wanted.item and wanted.strict and not speaks_of(wanted, line.text, 0.0))
         - 0.20 * bool(_SECOND.search(line.text))
     )
 
 
 def compose(work: Summarising, vectors: Vectors) -> FreeText:
-    """One bullet per section, in the sections' order, within the words allowed."""
+    """A bullet for every section, from that section, in the sections' order; shorter ones where words run out."""
     chosen: list[Line] = []
-    used = 0
+    room = max(work.words, 60) * 1.2
     for s in range(work.sections):
-        best: tuple[float, Line] | None = None
+        found: list[tuple[float, Line]] = []
         for i, line in enumerate(work.lines):
             if line.section != s or any(same_statement(line.text, c.text) for c in chosen):
                 continue
             own, topic = (float(vectors[2 * work.sections + i] @ vectors[2 * s + k]) for k in (0, 1))
-            score = 0.60 * contrast(own, topic) + work.rank[i]
-            if best is None or score > best[0]:
-                best = (score, line)
-        if best and used + word_count(best[1].text) <= max(work.words, 60) * 1.2:
-            chosen.append(best[1])
-            used += word_count(best[1].text)
+            found.append((0.60 * contrast(own, topic) + work.rank[i], line))
+        if not found:
+            continue
+        share = SHARE * room / (work.sections - s)
+        brief = [f for f in found if word_count(f[1].text) <= share] or [
+            min(found, key=lambda f: word_count(f[1].text))
+        ]
+        best = max(brief, key=lambda f: f[0])[1]
+        chosen.append(best)
+        room -= word_count(best.text)
     return FreeText(markdown="\n".join(f"- {_bold(x)}{x.text} {x.marks}" for x in chosen))
 
 
