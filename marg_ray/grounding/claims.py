@@ -11,7 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from marg_ray.grounding.terms import STOP_WORDS
-from marg_ray.grounding.verbs import AUXILIARIES, BASE, BE, DETERMINERS, HAVE, PAST, is_finite, is_verb
+from marg_ray.grounding.verbs import (
+    AUXILIARIES,
+    BASE,
+    BE,
+    DETERMINERS,
+    HAVE,
+    PARTICIPLES,
+    PAST_SIMPLE,
+    PREPOSITIONS,
+    is_finite,
+    is_past,
+    is_verb,
+)
 
 MOST = 8  # statements of one sentence
 LONGEST = 90  # words; what is longer is hardly one sentence
@@ -155,9 +167,16 @@ def _carried(flat: str, text: str, joint: str, right: str) -> str | None:
     verb = next((n for n, w in enumerate(said) if is_verb(w) or (strong and n > 1 and w in BASE)), -1)
     if not 0 < verb <= _MOST_SUBJECT or not coming:
         return None
-    if is_finite(coming[0]):
+    if is_finite(coming[0]) or is_past(coming[0]):
         return _predicate(flat, text, said, verb, coming)
     own = next((n for n, w in enumerate(coming) if is_finite(w) or (strong and n > 0 and w in BASE)), -1)
+    if (
+        own > 0
+        and is_past(coming[own])
+        and coming[own] not in PAST_SIMPLE
+        and set(coming[own + 1 : own + 2]) & PREPOSITIONS
+    ):
+        return None  # "and the second governor, known for": a participle
     begins = strong or joint.rstrip().endswith("that") or coming[0] in DETERMINERS or right[:1].isupper()
     if not 0 < own <= _MOST_SUBJECT or not begins or _RELATIVE & set(coming[1:own]):
         return None
@@ -171,14 +190,17 @@ def _predicate(flat: str, text: str, said: list[str], verb: int, coming: list[st
     if _RELATIVE & {*said[:verb], *later} or said[verb - 1] == "to":
         return None
     before = text[: at[verb].start()]
-    if coming[0] in AUXILIARIES or coming[0] not in PAST:
+    if not is_past(coming[0]):
         return before
-    participles = [w for w in later if w in PAST]
+    follows = coming[1] if len(coming) > 1 else "it"
+    if follows not in DETERMINERS | PREPOSITIONS and not follows[0].isdigit():
+        return None  # "old and retired workers"
+    participles = [w for w in later if is_past(w)]
     if said[verb] in BE | HAVE:
         if _NEGATED.search(flat[at[verb].start() :]) or len(participles) != 1:
             return None
         return text[: at[verb + (later[:1] == ["been"])].end()] + " "
-    return None if said[verb] in AUXILIARIES or participles else before
+    return None if said[verb] in AUXILIARIES or participles or coming[0] in PARTICIPLES else before
 
 
 def _first_clause(text: str) -> str:
@@ -211,7 +233,7 @@ def _inserts(rest: str, at: int) -> tuple[list[Claim], Claim]:
     flat = _flat(rest, brackets=False)
     for pattern in (_INSERT, _BRACKETED):
         found = pattern.match(flat)
-        if found and is_finite(found["verb"].lower()) and not any(map(is_verb, _words(found["subject"]))):
+        if found and _goes_on(flat[found.start("verb") :]) and not any(map(is_verb, _words(found["subject"]))):
             inside = slice(found.start("insert"), found.end("insert"))
             if said := _said_of(found["subject"], rest[inside], found["verb"].lower()):
                 blank = " " * (found.start("verb") - found.end("subject"))  # offsets stay
@@ -227,6 +249,15 @@ def _inserts(rest: str, at: int) -> tuple[list[Claim], Claim]:
     return [], Claim(rest, at, at + len(rest))
 
 
+def _goes_on(rest: str) -> bool:
+    """Whether the sentence's own verb comes here, and not another insertion ("..., built in 1966, is ...")."""
+    words = _words(rest)
+    later = re.search(r", (\w+)", rest)
+    if not words or not is_finite(words[0]):
+        return False
+    return words[0] in AUXILIARIES or not (later and is_finite(later[1].lower()))
+
+
 def _said_of(subject: str, insert: str, verb: str) -> str:
     """What an insertion says of the subject before it, as a sentence; empty where that is not plain."""
     words = _words(insert)
@@ -236,8 +267,8 @@ def _said_of(subject: str, insert: str, verb: str) -> str:
         return f"{subject} {insert.split(' ', 1)[1]}"
     if any(w in AUXILIARIES for w in words) or _WHOLE.search(insert):
         return ""
-    plural, past = verb in ("are", "were", "have"), verb in PAST or verb in ("was", "were", "had", "did")
-    if words[0] in PAST and len(words) > 2 and words[0] not in _NEVER_DONE:
+    plural, past = verb in ("are", "were", "have"), is_past(verb) or verb in ("was", "were", "had", "did")
+    if is_past(words[0]) and len(words) > 2 and words[0] not in _NEVER_DONE:
         return f"{subject} {'were' if plural else 'was'} {insert}"
     if words[0] in ("a", "an", "the") and len(words) > 1 and not any(map(is_finite, words)):
         return f"{subject} {('were' if plural else 'was') if past else ('are' if plural else 'is')} {insert}"
@@ -274,7 +305,7 @@ def _flat(text: str, *, brackets: bool = True) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return [m.group().lower() for m in _WORD.finditer(text)]
+    return ["May" if m.group() == "May" else m.group().lower() for m in _WORD.finditer(text)]  # the month is no verb
 
 
 def _capital(text: str) -> str:

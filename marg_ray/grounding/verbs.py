@@ -79,13 +79,33 @@ _NOUNS = frozenset(
         """.split()  # noqa: SIM905
 )
 BASE = frozenset(_REGULAR.split())
+PAST_SIMPLE = frozenset(forms.split()[0] for forms in _IRREGULAR.values() if len(forms.split()) > 1)  # nothing else
 PAST = frozenset(form for verb in _REGULAR.split() for form in _past(verb)) - {"had"}
 PRESENT = frozenset(_third(verb) for verb in _REGULAR.split()) - _NOUNS - {"haves"}
 
 
+PARTICIPLES = frozenset(form for forms in _IRREGULAR.values() for form in forms.split()[1:]) - PAST_SIMPLE
+_NO_VERBS = frozenset(
+    ["hundred", "indeed", "sacred", "naked", "wicked", "rugged", "united", "ragged", "crooked", "biped"]
+)
+PREPOSITIONS = frozenset(
+    """
+    about across after against among around as at back before between by down during for from in into near of off on
+    out over since through to under until up with within without
+    """.split()  # noqa: SIM905
+)
+
+
+def is_past(word: str) -> bool:
+    """Whether it may be a past tense or a past participle."""
+    return word in PAST or (
+        len(word) > 4 and word.endswith("ed") and not word.endswith("eed") and word not in _NO_VERBS
+    )
+
+
 def is_finite(word: str) -> bool:
     """Whether a word, in lower case, reads as a verb that a clause can rest on."""
-    return word in AUXILIARIES or word in PAST or word in PRESENT
+    return word in AUXILIARIES or word in PRESENT or (is_past(word) and word not in PARTICIPLES)
 
 
 def is_verb(word: str) -> bool:
