@@ -2,14 +2,17 @@
 
 A reviewer (model or measure) proposes scores and issues. What it may not do is contradict the facts: a draft with
 unsupported sentences is not accurate, one with missing sections does not cover its outline, whatever it was given.
+There is one floor: a low score for clarity or objectivity that names no fault, where all that can be measured of it
+is sound, is lifted to the threshold, for no writer could act on it. It never goes above what was measured.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from marg_ray.records import Issue, IssueKind, Review, ReviewVerdict, Scores, Verdict
+from marg_ray.records import Issue, IssueKind, Review, ReviewVerdict, Scores, Signal, Verdict
 from marg_ray.tasks import Judged
 
 THRESHOLDS = Scores(accuracy=0.80, coverage=0.75, clarity=0.70, objectivity=0.75)
@@ -28,10 +31,40 @@ WEIGHT = {Verdict.SUPPORTED: 1.0, Verdict.PARTIAL: 0.5}
 FAULTY = (Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
 
 
-def judge(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged], *, iteration: int, cap: int) -> Review:
+@dataclass(frozen=True)
+class Measured:
+    """What was counted in a draft.
+
+    `scores` holds an upper bound for each dimension, None where nothing of it could be measured. `complete` names the
+    dimensions of which everything was measured that can be.
+    """
+
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    complete: frozenset[str] = frozenset()
+    signals: tuple[Signal, ...] = ()
+    issues: tuple[Issue, ...] = ()
+
+
+NOTHING = Measured()
+
+
+def judge(
+    proposed: Scores,
+    issues: Sequence[Issue],
+    sections: Sequence[Judged],
+    *,
+    iteration: int,
+    cap: int,
+    measured: Measured = NOTHING,
+) -> Review:
     """Cap the proposed scores by issues and measurements, and name the verdict, the sections and the remedy."""
-    issues = tuple(dict.fromkeys((*issues, *_measured_issues(sections))))
-    scores = _capped(proposed, issues, sections)
+    named = {DIMENSION[i.kind] for i in issues}
+    issues = tuple(dict.fromkeys((*issues, *_measured_issues(sections), *measured.issues)))
+    scores = _capped(_floored(proposed, named, measured), issues, sections, measured)
+    return _review(scores, issues, sections, iteration, cap).model_copy(update={"signals": measured.signals})
+
+
+def _review(scores: Scores, issues: tuple[Issue, ...], sections: Sequence[Judged], iteration: int, cap: int) -> Review:
     failing = [d for d in Scores.model_fields if getattr(scores, d) < getattr(THRESHOLDS, d)]
     if not failing:
         return Review(iteration=iteration, scores=scores, issues=issues, verdict=ReviewVerdict.PASS)
@@ -77,7 +110,17 @@ def _measured_issues(sections: Sequence[Judged]) -> list[Issue]:
     return found
 
 
-def _capped(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged]) -> Scores:
+def _floored(proposed: Scores, named: set[str], measured: Measured) -> Scores:
+    """A score that names no fault, lifted to the threshold where its measurements reach it."""
+    lifted = {
+        d: getattr(THRESHOLDS, d)
+        for d in measured.complete - named
+        if getattr(proposed, d) < getattr(THRESHOLDS, d) <= (measured.scores.get(d) or 0.0)
+    }
+    return proposed.model_copy(update=lifted) if lifted else proposed
+
+
+def _capped(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged], measured: Measured) -> Scores:
     caps = {d: min(1.0, max(0.0, getattr(proposed, d))) for d in Scores.model_fields}
     for issue in issues:
         bound = {"high": HIGH_CAP, "medium": MEDIUM_CAP, "low": 1.0}[issue.severity]
@@ -85,6 +128,9 @@ def _capped(proposed: Scores, issues: Sequence[Issue], sections: Sequence[Judged
         caps[dimension] = min(caps[dimension], bound)
     caps["accuracy"] = min(caps["accuracy"], _supported_share(sections))
     caps["coverage"] = min(caps["coverage"], _covered_weight(sections))
+    for dimension, bound_of in measured.scores.items():
+        if bound_of is not None:
+            caps[dimension] = min(caps[dimension], bound_of)
     return Scores(**{d: math.floor(v * 1000) / 1000 for d, v in caps.items()})
 
 

@@ -245,14 +245,15 @@ def _draft(state: ResearchState, section: SectionState) -> DraftTask:
 def _ground(state: ResearchState, draft: Draft) -> GroundTask:
     cited = {c for s in draft.sentences for c in s.citations}
     evidence = {e: state.evidence[e] for e in sorted(cited) if e in state.evidence}
-    titles = {e.source: state.sources[e.source].title for e in evidence.values() if e.source in state.sources}
+    sources = {e.source: state.sources[e.source] for e in evidence.values() if e.source in state.sources}
     return GroundTask(
         id=f"{state.session_id}/{draft.section}/ground/{draft.revision}",
         session_id=state.session_id,
         section=draft.section,
         draft=draft,
         evidence=evidence,
-        titles=titles,
+        titles={key: source.title for key, source in sources.items()},
+        sources=sources,
     )
 
 

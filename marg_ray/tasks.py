@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from pydantic import Field
+
 from marg_ray.records import (
     Answerability,
     Depth,
@@ -97,6 +99,7 @@ class GroundTask(_Task):
     draft: Draft
     evidence: dict[str, Evidence]
     titles: dict[str, str]  # source id to title
+    sources: dict[str, Source] = Field(default_factory=dict)  # of the evidence: which of two like passages is the original
 
 
 class AnalyseTask(_Task):

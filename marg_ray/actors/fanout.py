@@ -10,11 +10,13 @@ from typing import Protocol
 
 from pydantic import TypeAdapter
 
+from marg_ray.actors.cleaning import as_data, cleaned
 from marg_ray.actors.merging import Results, as_read, better, filled, has_some, merge
 from marg_ray.actors.turnstile import Turnstile
 from marg_ray.errors import AddressBlocked, ParseError, SearchUnavailable, SourceError
+from marg_ray.grounding.canon import repeats
 from marg_ray.grounding.drafts import parse_draft, render_draft
-from marg_ray.grounding.injection import cut_injections
+from marg_ray.grounding.injection import clean_line, cut_injections, named, veil
 from marg_ray.grounding.quotes import locate
 from marg_ray.grounding.snapshots import Document, Snapshots
 from marg_ray.memory.pages import CachedPages, Get, Page
@@ -175,6 +177,7 @@ class Units:
 
     async def _ranked(self, query: str, found: Found, local: Sequence[Found]) -> Found:
         """The web's hits, best first: by meaning too, where they may be read beside what the library has."""
+        found = cleaned(found)
         embedder = None if filled(local) else self.embedder
         hits = await rank_hits(query, found.hits, embedder, strangers=0 if has_some(local) else LEAST)
         return replace(found, hits=hits, answerability=assess_snippets(query, hits))
@@ -257,9 +260,12 @@ class Units:
 
     async def draft(self, task: DraftTask) -> DraftReady:
         """Write one section from its evidence, citing by number."""
-        cards = evidence_cards(task.evidence, task.sources)
-        numbers = {card.number: e.id for card, e in zip(cards, task.evidence, strict=True)}
+        copies = await self.light(repeats, task.evidence, task.sources)
+        evidence = tuple(e for e in task.evidence if e.id not in copies)
+        cards = evidence_cards(evidence, task.sources)
+        numbers = {card.number: e.id for card, e in zip(cards, evidence, strict=True)}
         shown = {e: (n,) for n, e in numbers.items()}
+        shown |= {copy: shown[original] for copy, original in copies.items()}
         ask = DraftSection(
             question=task.question,
             report_title=task.report_title,
@@ -273,9 +279,10 @@ class Units:
             previous=render_draft(task.previous, shown) if task.previous and task.feedback else "",
         )
         reply = await self.model.run(ask, _call(task))
+        markdown, notes = await self.light(as_data, reply.output.markdown, task.section)
         draft = await self.light(
             parse_draft,
-            reply.output.markdown,
+            markdown,
             {n: e for n, e in numbers.items() if n not in reply.left_out},
             section=task.section,
             section_title=task.title,
@@ -283,7 +290,7 @@ class Units:
             prompted=tuple(e for n, e in numbers.items() if n not in reply.left_out),
             incomplete=reply.output.incomplete,
         )
-        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=reply.notes)
+        return DraftReady(task_id=task.id, draft=draft, usage=reply.usage, notes=(*reply.notes, *notes))
 
 
 def evidence_cards(evidence: Sequence[Evidence], sources: dict[str, Source]) -> tuple[EvidenceCard, ...]:
@@ -328,7 +335,7 @@ def _source(document: Document, hit: Hit, fetched_at: datetime) -> Source:
     titles = (hit.title, document.title) if hit.kind is not SourceKind.WEB else (document.title, hit.title)
     return Source(
         id=document.source_id,
-        title=next((t for t in titles if t.strip()), hit.location),
+        title=named(*titles, location=hit.location),
         location=hit.location,
         kind=hit.kind,
         fetched_at=fetched_at,
@@ -372,11 +379,11 @@ def _ground_claims(
                 quote=document.text[start:end],
                 start=start,
                 end=end,
-                claim=claim.claim,
+                claim=clean_line(claim.claim)[0],
                 heading=document.heading_path(start),
                 page=document.page_at(start),
                 relevance=round(relevance * (1 - 0.02 * rank), 4),
-                tainted=bool(source.injections),
+                tainted=bool(source.injections) or veil(document.text[start:end]) != document.text[start:end],
             ),
         )
     return tuple(list(found.values())[:limit])

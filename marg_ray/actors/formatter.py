@@ -11,10 +11,10 @@ from typing import ClassVar
 from marg_ray.folding import replay
 from marg_ray.grounding.snapshots import Snapshots
 from marg_ray.memory.recorded import taped
-from marg_ray.messages import Message, ReportReady
+from marg_ray.messages import SUMMARY, Message, ReportReady
 from marg_ray.models.tape import Tape
 from marg_ray.narration import describe
-from marg_ray.records import Analysis, Draft, ReportStatus, Role, Usage, Zone
+from marg_ray.records import Analysis, Draft, DroppedCitation, ReportStatus, Role, Usage, Zone
 from marg_ray.report.assemble import ReportInputs, build_report
 from marg_ray.report.charts import charts_of
 from marg_ray.report.model import Report, ReportNote, TraceEntry, to_json
@@ -105,6 +105,7 @@ def report_inputs(
         section_evidence={key: s.evidence for key, s in sections.items()},
         sources=state.sources,
         analysis=state.analysis or Analysis(),
+        dropped={} if refused else _dropped(state),
         reviews=state.reviews,
         verdict=verdict_text(state, status),
         answerability=state.answerability,
@@ -120,6 +121,11 @@ def report_inputs(
 
 def _checked(summary: Draft | None) -> Draft | None:
     return summary if summary is not None and summary.sentences else None
+
+
+def _dropped(state: ResearchState) -> dict[str, tuple[DroppedCitation, ...]]:
+    checked = {key: s.grounding for key, s in state.sections.items()} | {SUMMARY: state.summary_grounding}
+    return {key: g.dropped for key, g in checked.items() if g is not None and g.dropped}
 
 
 def verdict_text(state: ResearchState, status: ReportStatus) -> str:

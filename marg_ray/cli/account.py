@@ -31,6 +31,7 @@ class Closing:
     usage: Usage = field(default_factory=Usage)
     by_role: Mapping[str, Usage] = field(default_factory=dict)
     scores: Scores | None = None
+    citations: str = ""  # how well the report is cited, in words
     files: tuple[str, ...] = ()
     budget: tuple[str, ...] = ()
     stopped: str = ""  # by which limit, if so
@@ -46,6 +47,7 @@ def account_of(
     model: str = "",
     files: tuple[str, ...] = (),
     lost: Usage | None = None,
+    citations: str = "",
 ) -> Closing:
     """The account of a session from its log. `lost` is what was reserved for calls that died with their process."""
     from marg_ray.actors.live import worked_before
@@ -70,6 +72,7 @@ def account_of(
         usage=spent,
         by_role={str(k): v for k, v in state.usage.items()},
         scores=state.reviews[-1].scores if state.reviews else None,
+        citations=citations,
         files=files,
         budget=tuple(budget),
         stopped=stopped_by(state),
@@ -127,6 +130,8 @@ def closing_stats(stats: Closing, width: int = 80) -> RenderableType:
     if stats.scores is not None:
         scores = [f"{name} {value:.2f}" for name, value in stats.scores.model_dump().items()]
         facts.add_row("scores", " · ".join(scores))
+    if stats.citations:
+        facts.add_row("citations", Text(stats.citations))
     for n, path in enumerate(stats.files):
         facts.add_row("report" if n == 0 else "", Text(clean(path)))
     return Group(facts, _spent(stats, width)) if stats.by_role else facts

@@ -340,8 +340,7 @@ class _Writer:
         scores = report.scores.model_dump() if report.scores else {}
         facts = [f"{name.capitalize()}: {value:.2f}" for name, value in scores.items()]
         facts += [
-            wording.check_summary(report),
-            f"{report.iterations} round{'' if report.iterations == 1 else 's'} of review",
+            *wording.check_facts(report),
             wording.usage_text(report.usage),
             f"Written by {one_line(report.model)} in {wording.duration(report.usage.wall_seconds)}",
             f"Session {one_line(report.session_id)}",

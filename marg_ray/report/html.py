@@ -94,7 +94,7 @@ def back(report: Report, views: Views) -> dict[str, Any]:
         "references": [views.source(r.source, with_quotes=True) for r in report.references],
         "uncited": [views.source(s.id) for s in report.sources if s.id not in cited],
         "scores": [(n.capitalize(), v) for n, v in report.scores.model_dump().items()] if report.scores else [],
-        "check_summary": wording.check_summary(report),
+        "check_facts": wording.check_facts(report),
         "usage": wording.usage_text(report.usage),
         "by_role": list(report.usage.by_role.items()),
         "duration": wording.duration(report.usage.wall_seconds),

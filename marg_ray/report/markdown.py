@@ -265,8 +265,7 @@ def _checks(report: Report) -> Iterator[str]:
         values = " | ".join(f"{value:.2f}" for value in scores.values())
         yield f"| {names} |\n|{' ---: |' * len(scores)}\n| {values} |"
     lines = [
-        f"- {escape(wording.check_summary(report))}",
-        f"- {report.iterations} round{'' if report.iterations == 1 else 's'} of review",
+        *(f"- {escape(line)}" for line in wording.check_facts(report)),
         f"- {escape(wording.usage_text(report.usage))}",
         f"- Written by {code_span(one_line(report.model))} in {wording.duration(report.usage.wall_seconds)}, "
         f"session {code_span(one_line(report.session_id))}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,6 +99,37 @@ def check_summary(report: Report) -> str:
     named = ", ".join(f"{counts[v]} {ENGLISH[v.value]}" for v in Verdict if counts[v])
     total = _count(sum(counts.values()), "sentence")
     return f"{total}: {named}" if named else total
+
+
+def citation_text(report: Report) -> str:
+    """E.g. "Citations: coverage 0.97 (38 of 39 factual sentences), precision 1.00 (41 of 41 cited passages)"."""
+    found = report.citations
+    if found is None or not found.factual:
+        return ""
+    parts = [f"coverage {_share(found.coverage)} ({found.supported} of {_count(found.factual, 'factual sentence')})"]
+    if found.cited:
+        passages = _count(found.cited, "cited passage")
+        parts.append(f"precision {_share(found.precision)} ({found.contributing} of {passages})")
+    if report.dropped_citations:
+        parts.append(f"{len(report.dropped_citations)} left out that said the same")
+    return f"Citations: {', '.join(parts)}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{math.floor(value * 100) / 100:.2f}"
+
+
+def unmeasured_text(report: Report) -> str:
+    """The measurements that do not apply to this report, e.g. for its language; or nothing."""
+    names = [s.name.replace("_", " ") for s in report.signals if s.value is None]
+    return f"Not measured: {', '.join(names)}" if names else ""
+
+
+def check_facts(report: Report) -> list[str]:
+    """The lines on how the report was checked, without what it cost."""
+    lines = [check_summary(report), citation_text(report)]
+    lines += [f"{report.iterations} round{'' if report.iterations == 1 else 's'} of review", unmeasured_text(report)]
+    return [line for line in lines if line]
 
 
 def usage_text(spent: Spent) -> str:

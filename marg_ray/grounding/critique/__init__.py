@@ -1,0 +1,1 @@
+"""What can be measured on a draft beside a reviewer's opinion."""

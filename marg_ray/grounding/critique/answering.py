@@ -1,0 +1,58 @@
+"""Whether a section answers its sub-questions, and says as much as its weight in the outline asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from marg_ray.grounding.alignment import VAGUE
+from marg_ray.grounding.critique.prose import Line, Part
+from marg_ray.grounding.terms import content_terms
+from marg_ray.records import Verdict
+
+Clean = Callable[[Line], bool]
+
+_ANSWERED = 0.5  # of the words that set a sub-question apart from its section and the question
+_ASKING = frozenset(
+    content_terms(
+        "what which who whose why how many much when where does explain describe list compare comparison overview "
+        "summary information details facts report question answer main key kinds types reasons causes effects impact "
+        "happened latest recent current today history definition meaning example examples difference differences"
+    )
+)
+_THIN, _THIN_HEAVY, _HEAVY = 15, 40, 0.3  # words of a section, and of one that weighs this much
+_SPOKEN = (Verdict.SUPPORTED, Verdict.PARTIAL, Verdict.NOT_CHECKED, None)
+
+
+def unanswered(part: Part, question: str, clean: Clean) -> list[str]:
+    """The sub-questions of which no sound sentence says anything."""
+    sound = [line for line in part.lines if line.verdict in _SPOKEN and clean(line)]
+    said = frozenset(t for line in sound for t in line.terms)
+    given = _asked(part.title) | _asked(question)
+    return [q for q in part.queries if not _is_answered(_asked(q), given, said, sound)]
+
+
+def _is_answered(asked: frozenset[str], given: frozenset[str], said: frozenset[str], sound: list[Line]) -> bool:
+    own = asked - given
+    if own:
+        return any(len(line.terms & own) >= _ANSWERED * len(own) for line in sound) or _near(own, said)
+    return bool(asked & said) or (bool(sound) and not asked)
+
+
+def _near(own: frozenset[str], said: frozenset[str]) -> bool:
+    """Whether the section as a whole has nearly all of the words."""
+    return len(own & said) >= 0.75 * len(own)
+
+
+def _asked(text: str) -> frozenset[str]:
+    return frozenset(t for t in content_terms(text) if t not in _ASKING and t not in VAGUE)
+
+
+def is_thin(part: Part, clean: Clean) -> bool:
+    """Whether there are too few sound words for what the section weighs."""
+    lines = [line for line in part.lines if line.verdict in _SPOKEN and clean(line)]
+    return word_count(line.text for line in lines) < (_THIN_HEAVY if part.weight >= _HEAVY else _THIN)
+
+
+def word_count(texts: Iterable[str]) -> int:
+    """Words; of scripts without spaces every other letter counts as one."""
+    return sum(max(len(t.split()), sum(ord(c) >= 0x2E80 for c in t) // 2) for t in texts)
