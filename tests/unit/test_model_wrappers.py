@@ -180,7 +180,7 @@ class TestTiers:
             await model.run(task, CALL)
         assert set(fast.count()) == {"MakePlan", "RewriteQuery", "ExtractClaims", "AnalyseEvidence", "PlanTurn"}
         assert set(strong.count()) == {"DraftSection", "SummariseReport", "AnswerQuestion"}
-        assert set(critic.count()) == {"ReviewReport"}
+        assert set(critic.count()) == {"JudgeClaims", "ReviewReport"}
         assert model.name == "s + f + c"
 
     async def test_what_fast_cannot_do_strong_tries(self) -> None:
