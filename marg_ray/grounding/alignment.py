@@ -8,12 +8,16 @@ from functools import cached_property, lru_cache
 
 from marg_ray.grounding.dates import Date, find_dates
 from marg_ray.grounding.names import acronyms
+from marg_ray.grounding.negation import Scope, scopes
 from marg_ray.grounding.quantities import Quantity, find_quantities
 from marg_ray.grounding.sentences import split_sentences
-from marg_ray.grounding.terms import content_terms, stem, words
+from marg_ray.grounding.slots import Token, places, tokens
+from marg_ray.grounding.terms import STOP_WORDS, content_terms, stem, words
 
 _WINDOW = 3  # sentences
 _COVER = 4  # sentences from anywhere
+_HEAD = 5  # letters
+_NEARLY = 0.8  # of what the best sentence says
 VAGUE = frozenset(
     map(
         stem,
@@ -40,7 +44,32 @@ class Unit:
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        return frozenset(content_terms(self.text))
+        return frozenset([stem(word) for word in self.words if word not in STOP_WORDS])
+
+    @cached_property
+    def heads(self) -> frozenset[str]:
+        """The first letters of its longer terms: inflections and derivations of a word share them."""
+        return frozenset([t[:_HEAD] for t in self.terms if len(t) > _HEAD])
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        return tuple(tokens(self.text))
+
+    @cached_property
+    def index(self) -> dict[str, list[int]]:
+        return places(self.tokens)
+
+    @cached_property
+    def scopes(self) -> tuple[Scope, ...]:
+        return tuple(scopes(self.words))
+
+    @cached_property
+    def dates(self) -> tuple[Date, ...]:
+        return tuple(find_dates(self.text))
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        return tuple(find_quantities(self.text, list(self.dates)))
 
 
 @dataclass(frozen=True)
@@ -85,12 +114,14 @@ class Alignment:
 
     `recall` is the weighted share of its content words found there (0 to 1), `units` the sentences they are in, best
     first, `source` the index of the passage that holds most, `missing` the words (as written) that are nowhere.
+    `near` are the sentences of all passages that say nearly as much as the best one: what one of them says counts.
     """
 
     recall: float
     units: tuple[Unit, ...]
     source: int
     missing: tuple[str, ...]
+    near: tuple[Unit, ...] = ()
 
 
 def align(
@@ -109,7 +140,7 @@ def align(
     total = sum(weights.values())
     if not total:
         return Alignment(1.0, (), 0, ())
-    hits = [(number, unit, _hits(weights, unit.terms)) for number, one in enumerate(passages) for unit in one.units]
+    hits = [(number, unit, _hits(weights, unit)) for number, one in enumerate(passages) for unit in one.units]
     best, chosen = _window(hits)
     cover, spread = _cover(hits)
     if cover > best + 0.12 * total:
@@ -121,7 +152,14 @@ def align(
             said[term] = weight
     lost = [w for w in dict.fromkeys(words(text)) if (t := stem(w)) in weights and not said.get(t)]
     units = tuple(unit for _, unit, _ in chosen)
-    return Alignment(min(1.0, best / total), units, chosen[0][0] if chosen else 0, tuple(lost))
+    source = chosen[0][0] if chosen else 0
+    return Alignment(min(1.0, best / total), units, source, tuple(lost), _near(hits, chosen, total))
+
+
+def _near(hits: Sequence[_Hit], chosen: Sequence[_Hit], total: float) -> tuple[Unit, ...]:
+    most = sum(chosen[0][2].values()) if chosen else 0.0
+    least = max(_NEARLY * most, 0.4 * total)
+    return tuple(u for _, u, found in hits if len(found) > 1 and sum(found.values()) >= least)
 
 
 _Hit = tuple[int, Unit, dict[str, float]]  # passage number, its sentence, what that says of each term
@@ -159,12 +197,11 @@ def _weights(text: str) -> dict[str, float]:
     return {t: 0.3 if t in VAGUE else 1.5 if t[0].isdigit() else 1.0 for t in content_terms(text)}
 
 
-def _hits(weights: dict[str, float], terms: frozenset[str]) -> dict[str, float]:
-    hits = {t: w for t, w in weights.items() if t in terms}
+def _hits(weights: dict[str, float], unit: Unit) -> dict[str, float]:
+    hits = {t: w for t, w in weights.items() if t in unit.terms}
     if len(hits) < len(weights):
-        heads = {t[:5] for t in terms if len(t) > 5}
         for term, weight in weights.items():
-            if term not in hits and len(term) > 5 and term[:5] in heads:
+            if term not in hits and len(term) > _HEAD and term[:_HEAD] in unit.heads:
                 hits[term] = 0.7 * weight
     return hits
 

@@ -7,21 +7,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from marg_ray.grounding.alignment import Alignment, Passage, Unit
-from marg_ray.grounding.dates import Date, find_dates
-from marg_ray.grounding.differences import turned
+from marg_ray.grounding.dates import MONTHS, Date, find_dates
+from marg_ray.grounding.differences import is_version, turned
+from marg_ray.grounding.languages import language_checked
 from marg_ray.grounding.names import has_name, names
+from marg_ray.grounding.places import misplaced_date, misplaced_name, misplaced_number
 from marg_ray.grounding.polarity import (
+    added_negation,
     added_quantifier,
     denial,
     lost_hedge,
-    negation_differs,
+    lost_negation,
+    misplaced,
     opposite,
+    other_extent,
     wide_negation_differs,
 )
 from marg_ray.grounding.quantities import Quantity, figures, find_quantities
+from marg_ray.grounding.roles import exchanged, turned_course
 from marg_ray.grounding.terms import content_terms
 from marg_ray.records import Verdict
 
+_NEAR = 5  # sentences besides the best one that are asked whether they say the same
 _SAME_MATTER = 0.7  # recall from which another value is a contradiction, not another subject
 
 
@@ -39,28 +46,41 @@ def complaints(text: str, passages: Sequence[Passage], alignment: Alignment, con
     if not passages:
         return []
     dates = find_dates(text)
+    sentence = Unit(text)
+    quantities = find_quantities(text, dates)
     found = [
-        *_dates(dates, passages, alignment),
-        *_quantities(find_quantities(text, dates), passages, alignment),
+        *_dates(dates, [*passages, context], alignment),
+        *_times(sentence, dates, [*passages, context]),
+        *_quantities(quantities, [*passages, context], alignment),
         *_names(text, passages, alignment, context),
-        *_polarity(text, alignment),
     ]
-    if not any(c.kind in ("number", "date") for c in found):
-        found += _figures(text, passages)
+    found += _misplaced(sentence, alignment, found)
+    found += _polarity(text, sentence, alignment)
+    if not any(c.kind in ("number", "date", "unit") for c in found):
+        found += _figures(text, [*passages, context], settled_text(dates, quantities, [*passages, context]))
     order = [Verdict.CONTRADICTED, Verdict.UNSUPPORTED, Verdict.PARTIAL]
     return sorted(found, key=lambda c: order.index(c.ceiling))
 
 
 def settled_terms(text: str, passages: Sequence[Passage]) -> frozenset[str]:
-    """The terms of figures and dates that a passage has with the same value, in whatever notation."""
+    """The terms of figures and dates that a passage has with the same value, in whatever notation or unit."""
     dates = find_dates(text)
+    return frozenset(content_terms(settled_text(dates, find_quantities(text, dates), passages, rounded=True)))
+
+
+def settled_text(
+    dates: Sequence[Date], quantities: Sequence[Quantity], passages: Sequence[Passage], rounded: bool = False
+) -> str:
+    """The figures and dates that the passages have too, as the sentence writes them."""
     there = [d for p in passages for d in p.dates]
     found = [d.text for d in dates if any(d.fits(t) for t in there)]
     theirs = [q for p in passages for q in p.quantities]
-    for one in find_quantities(text, dates):
-        if any(one.same_unit(t) and (one.same_value(t) or one.rounds(t)) for t in theirs):
+    for one in quantities:
+        if any(
+            (one.same_unit(t) and (one.same_value(t) or (rounded and one.rounds(t)))) or one.converts(t) for t in theirs
+        ):
             found.append(one.text)
-    return frozenset(content_terms(" ".join(found)))
+    return " ".join(found)
 
 
 # ---- dates and figures
@@ -87,6 +107,29 @@ def _dates(dates: Sequence[Date], passages: Sequence[Passage], alignment: Alignm
                 Complaint("date", f"the date {one.text.strip()} is in none of the cited passages", Verdict.UNSUPPORTED)
             )
     return found
+
+
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())  # noqa: SIM905
+
+
+_CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?![\d:])")
+
+
+def _times(sentence: Unit, dates: Sequence[Date], passages: Sequence[Passage]) -> list[Complaint]:
+    """Months without a year and days of the week that no passage has."""
+    known = frozenset[str]().union(*(p.words for p in passages))
+    months = {MONTHS[w] for w in known if w in MONTHS} | {d.month for p in passages for d in p.dates}
+    missing = [c for c in _CLOCK.findall(sentence.text) if not any(c in p.text for p in passages)]
+    if missing:
+        return [Complaint("date", f"the time {missing[0]} is in none of the cited passages", Verdict.UNSUPPORTED)]
+    for token in sentence.tokens:
+        if not token.capital or any(d.start <= token.start < d.end for d in dates):
+            continue
+        month = MONTHS.get(token.word, 0)
+        if (month and len(token.word) > 3 and month not in months) or (token.word in _WEEKDAYS - known):
+            reason = f"“{token.word.title()}” is in none of the cited passages"
+            return [Complaint("date", reason, Verdict.UNSUPPORTED)]
+    return []
 
 
 def _rivals(date: Date, units: Sequence[Unit], mine: Sequence[Date]) -> list[Date]:
@@ -116,6 +159,8 @@ def _quantities(mine: Sequence[Quantity], passages: Sequence[Passage], alignment
     for one in mine:
         same = [t for t in theirs if one.same_value(t)]
         if any(one.same_unit(t) for t in same) or (not same and one.values[0] in years):
+            continue
+        if any(one.converts(t) for t in theirs):
             continue
         other = same or [t for t in theirs if _digits(t) and _digits(t) == _digits(one)]
         if other:
@@ -156,11 +201,12 @@ def _written(one: Quantity, passages: Sequence[Passage]) -> bool:
     return bool(re.search(rf"(?<![\d.,]){re.escape(shown)}(?![\d]|[.,]\d)", _joined(passages), re.IGNORECASE))
 
 
-def _figures(text: str, passages: Sequence[Passage]) -> list[Complaint]:
-    """Every figure of a supported sentence has to stand in a cited passage as it is written."""
+def _figures(text: str, passages: Sequence[Passage], settled: str) -> list[Complaint]:
+    """Every figure of a supported sentence has to stand in a cited passage, or its value in another notation."""
     there = _joined(passages).replace(",", "")
+    known = figures(settled)
     for figure in figures(text):
-        if figure not in there:
+        if figure not in there and figure not in known:
             return [
                 Complaint("figure", f"the figure {figure} is not written so in the cited passages", Verdict.PARTIAL)
             ]
@@ -193,7 +239,44 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
     return [Complaint("name", f"{plural.format(listed)} in none of the cited passages", ceiling)]
 
 
+# ---- places
+
+
+def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint]) -> list[Complaint]:
+    """What the passages do have, but elsewhere: one complaint of each kind that there is none of yet."""
+    units, near = alignment.units, alignment.near[:_NEAR]
+    kinds = {c.kind for c in found}
+    wrong = [
+        None if "name" in kinds else misplaced_name(sentence, units, near),
+        None if {"number", "number word", "unit"} & kinds else misplaced_number(sentence, units, near),
+        None if "date" in kinds else misplaced_date(sentence, units, near),
+    ]
+    ceiling = Verdict.CONTRADICTED if alignment.recall >= _SAME_MATTER else Verdict.PARTIAL
+    return [
+        Complaint(one.kind, f"“{one.here}” stands where the cited passage says “{one.there}”", ceiling)
+        for one in wrong
+        if one
+    ]
+
+
 # ---- direction
+
+
+def _polarity(text: str, sentence: Unit, alignment: Alignment) -> list[Complaint]:
+    units, near = alignment.units, alignment.near[:_NEAR]
+    if not units or alignment.recall < 0.5:
+        return []
+    english = language_checked(text)
+    sure = alignment.recall >= _SAME_MATTER
+    against = Verdict.CONTRADICTED if sure else Verdict.PARTIAL
+    if not english and (change := turned(sentence, units[0], english)):
+        return [Complaint(change[0], _TURNED[change[0]].format(*change[1:]), Verdict.CONTRADICTED)]
+    if sure and wide_negation_differs(text, units[0].text):
+        return [Complaint("negation", "only one of sentence and passage is negated", Verdict.PARTIAL)]
+    if not english:
+        pair = opposite(sentence, units[:1], near, english)
+        return [Complaint("direction", _TURNED["direction"].format(*pair), against)] if pair else []
+    return [*_turned(sentence, units, near, against), *_certainty(sentence, units, near)]
 
 
 _TURNED = {
@@ -203,28 +286,37 @@ _TURNED = {
 }
 
 
-def _polarity(text: str, alignment: Alignment) -> list[Complaint]:
-    units = alignment.units[:2]
-    if not units or alignment.recall < 0.5:
-        return []
-    sentence = Unit(text)
+def _turned(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], against: Verdict) -> list[Complaint]:
     found: list[Complaint] = []
-    sure = alignment.recall >= _SAME_MATTER
-    against = Verdict.CONTRADICTED if sure else Verdict.PARTIAL
-    if change := turned(sentence, units[0]):
-        return [Complaint(change[0], _TURNED[change[0]].format(*change[1:]), Verdict.CONTRADICTED)]
-    if word := negation_differs(sentence, units[:1]):
-        found.append(Complaint("negation", f"only one of sentence and passage negates “{word}”", against))
-    elif sure and wide_negation_differs(text, units[0].text):
-        found.append(Complaint("negation", "only one of sentence and passage is negated", Verdict.PARTIAL))
+    if word := added_negation(sentence, units, near):
+        found.append(
+            Complaint("negation", f"the sentence negates “{word}” (not, no, never...), the passage does not", against)
+        )
+    if word := lost_negation(sentence, units, near):
+        found.append(Complaint("negation", f"only the cited passage negates “{word}”", against))
     if word := denial(sentence, units):
         found.append(Complaint("denial", f"the cited passage says “{word}”", against))
-    if pair := opposite(sentence, units[:1]):
-        found.append(Complaint("direction", f"“{pair[0]}” stands where the cited passage says “{pair[1]}”", against))
+    change = turned(sentence, units[0])
+    if any(u.text != units[0].text and is_version(sentence, u) and not turned(sentence, u) for u in near):
+        change = None
+    kind, *pair = change or ("",)
+    turns = opposite(sentence, units, near) or misplaced(sentence, units, near) or (kind == "direction" and pair)
+    if turns:
+        found.append(Complaint("direction", _TURNED["direction"].format(*turns), against))
+    roles = exchanged(sentence, units, near) or turned_course(sentence, units) or (kind == "roles" and pair)
+    if roles:
+        found.append(Complaint("roles", _TURNED["roles"].format(*roles), against))
+    return found
+
+
+def _certainty(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> list[Complaint]:
+    found: list[Complaint] = []
     if word := lost_hedge(sentence, units):
         found.append(
             Complaint("hedge", f"the cited passage says “{word}”, the sentence states it as a fact", Verdict.PARTIAL)
         )
-    if word := added_quantifier(sentence, alignment.units):
+    if word := added_quantifier(sentence, units):
         found.append(Complaint("quantifier", f"“{word}” is not in the cited passages", Verdict.PARTIAL))
+    if extent := other_extent(sentence, units, near):
+        found.append(Complaint("quantifier", _TURNED["direction"].format(*extent), Verdict.PARTIAL))
     return found

@@ -35,7 +35,8 @@ _DATE = re.compile(
     | \b(?P<m6>{_MONTH})\.?,?\s+(?:of\s+|de\s+|del\s+)?{_YEAR.format("y6")}\b
     | \b(?P<m7>{_MONTH})\.?\s+{_DAY.format("d7")}(?![\d,.]*\d)\b
     | (?<![\d.,]){_DAY.format("d8")}\s+(?:of\s+|de\s+)?(?P<m8>{_MONTH})\b
-    | (?<![\d.,/$€£-])(?P<y9>1[0-9]\d\d|20\d\d)(?P<s9>s)?(?:[-–/](?P<t9>\d\d)(?!\d))?(?![\d%]|[.,]\d|[^\W\d_])
+    | (?<![\d.,/$€£])(?<![\d\s][-–])
+      (?P<y9>1[0-9]\d\d|20\d\d)(?P<s9>s)?(?:[-–/](?P<t9>\d\d)(?!\d))?(?![\d%]|[.,]\d|[^\W\d_])
     """,
     re.VERBOSE | re.IGNORECASE,
 )

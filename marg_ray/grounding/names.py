@@ -9,6 +9,10 @@ from marg_ray.grounding.dates import MONTHS
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
 
 _TOKEN = re.compile(r"[^\W_\u2e80-\U0003ffff]+(?:[-‐.&'’][^\W_\u2e80-\U0003ffff]+)*")
+# Names of other scripts that can be told without capitals: loanwords in katakana, "Х·Х", titles in angle quotes.
+_WIDE_NAME = re.compile(
+    r"[\u30a1-\u30fa\u30fc]{3,}|[\u4e00-\u9fff]{1,6}[·・][\u4e00-\u9fff]{1,6}|(?<=《)[^《》]{2,30}(?=》)"
+)
 _START = re.compile(r"(?:\A|[.!?:;•|]\s+|[\"“„(\[]\s*)\W*\Z")
 _SAME_PEOPLE = (
     "france french|netherlands dutch holland|switzerland swiss|greece greek|spain spanish|denmark danish danes|"
@@ -42,6 +46,8 @@ def names(text: str) -> list[str]:
             if not (following and following.group()[0].isupper()):
                 continue
         found[word] = None
+    if not text.isascii():
+        found |= dict.fromkeys(_WIDE_NAME.findall(text))
     return list(found)
 
 
@@ -63,8 +69,35 @@ def _has_word(word: str, known: Set[str]) -> bool:
         return True
     if len(word) < 5:
         return f"{word}s" in known or word.removesuffix("s") in known
-    head = word[: max(5, len(word) - 3)]
-    return any(other.startswith(head) and abs(len(other) - len(word)) <= 4 for other in known)
+    head = word[: max(4, len(word) - 4)]
+    return any(other.startswith(head) and _is_form_of(word, other) for other in known)
+
+
+def is_same_name(one: str, other: str) -> bool:
+    """Whether two folded words are forms of one name: "Peru" and "Peruvian", "Merkel" and "Merkels"."""
+    if one == other or stem(one) == stem(other) or other in _PEOPLE.get(one, ()):
+        return True
+    return min(len(one), len(other)) > 3 and one[:4] == other[:4] and _is_form_of(one, other)
+
+
+# What an English name ends in, by itself or of its people.
+_ENDINGS = frozenset("s es n an ian ean ese nese ish ic i er ers ans ians ite ites esque".split())  # noqa: SIM905
+_TURNED_ENDINGS = frozenset(
+    (("y", "ian"), ("y", "ians"), ("y", "ies"), ("e", "ian"), ("e", "an"), ("e", "ans"), ("e", "ic"), ("a", "ese"),
+     ("a", "ish"), ("a", "ic"), ("o", "an"), ("o", "ans"), ("us", "an"), ("us", "ian"), ("um", "an"), ("ia", "ish"),
+     ("ia", "ic"), ("ium", "ian"), ("a", "o"), ("ia", "s"), ("al", "uese"), ("e", "i"), ("um", "a"))
+)  # fmt: skip
+_STRETCH = 3  # letters that may follow in other languages, which decline names
+
+
+def _is_form_of(one: str, other: str) -> bool:
+    at = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    rest, other_rest = sorted((one[at:], other[at:]), key=len)
+    if not (one.isascii() and other.isascii()):
+        return at >= 4 and len(other_rest) <= _STRETCH and len(rest) <= 2
+    if not rest:
+        return other_rest in _ENDINGS
+    return (rest, other_rest) in _TURNED_ENDINGS or (other_rest, rest) in _TURNED_ENDINGS
 
 
 def acronyms(text: str) -> set[str]:

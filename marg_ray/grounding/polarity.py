@@ -1,32 +1,122 @@
-"""Whether a sentence and a passage that speak of the same thing say opposite things."""
+"""Whether a sentence and a passage that speak of the same thing say opposite things.
+
+Each function gets the sentence, the sentences of the passages that say what it says (`units`, best first) and those
+that say nearly as much (`near`): what one of these says as the sentence does is no difference.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from marg_ray.grounding.alignment import Unit
-from marg_ray.grounding.opposites import DENIALS, HEDGES, NEGATIONS, QUANTIFIERS, SIDES, WIDE_NEGATIONS
+from marg_ray.grounding.alignment import VAGUE, Unit
+from marg_ray.grounding.negation import affixed, is_negation, is_negative, negated_stems
+from marg_ray.grounding.opposites import (
+    DENIALS,
+    FOREIGN_SIDES,
+    HEDGES,
+    PLACED_SIDES,
+    QUANTIFIERS,
+    SIDES,
+    WIDE_NEGATIONS,
+    opposed,
+)
+from marg_ray.grounding.slots import common, fillers
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
-_SCOPE = 4  # words after a negation in which the negated word is looked for
+_NEIGHBOURS = 3  # content words on each side that tell whether two words stand in the same place
 
 
-def negation_differs(sentence: Unit, units: Sequence[Unit]) -> str:
-    """The word that one side negates and the other states, or ""."""
-    mine = _negated(sentence.words)
-    for unit in units:
-        theirs = _negated(unit.words)
-        stated = {stem(w) for w in unit.words}
-        for word, term in mine.items():
-            if term in stated and term not in theirs.values() and not _denied(unit.words):
-                return word
-        own = {stem(w) for w in sentence.words}
-        for word, term in theirs.items():
-            repeated = sum(stem(w) == term for w in unit.words) > 1
-            if term in own and term not in mine.values() and not _denied(sentence.words) and not repeated:
-                return word
+# ---- negation
+
+
+def added_negation(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> str:
+    """The word that the sentence negates and the passages state, or ""."""
+    around = list(dict.fromkeys([*units, *near]))
+    silent = not any(is_negative(u.words) for u in around)
+    for scope in sentence.scopes:
+        if not scope.stems or any(set(scope.stems[:2]) & negated_stems(u.scopes) for u in around):
+            continue
+        head, word = scope.stems[0], scope.words[0]
+        if any(affixed(word, u.words) or any(opposed(word, w) for w in u.words) for u in around):
+            continue
+        stating = [u for u in units if head in u.terms]
+        if stating and (silent or (not scope.implied and not all(is_negative(u.words) for u in stating))):
+            return word
+        if silent and not scope.implied:
+            return word
+    return inserted(sentence, units, near)
+
+
+_DO = frozenset(("do", "does", "did"))
+_AFTER_IMPLIED = frozenset(("to", "from", "of"))
+_PLAIN = frozenset("a an the some several many any all every each other".split())  # noqa: SIM905
+
+
+def inserted(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> str:
+    """A negation of the sentence that stands between two words which the best sentence has side by side, or ""."""
+    around = list(dict.fromkeys([*units[:1], *near]))
+    for at, token in enumerate(sentence.tokens):
+        following = sentence.tokens[at + 1].word if at + 1 < len(sentence.tokens) else ""
+        implied = stem(token.word) in DENIALS and following in _AFTER_IMPLIED
+        if not (is_negation(token.word) or implied) or following == "only":
+            continue
+        first = at - 1 if at and sentence.tokens[at - 1].word in _DO else at
+        after = at + 2 if implied or following == "longer" else at + 1
+        if any(_are_joined(sentence, first, after, u) for u in around) and not any(
+            _has_negation(u, fillers(sentence.tokens, first, after, u.tokens, u.index)) for u in around
+        ):
+            return f"{token.word} {following}"
     return ""
+
+
+def _has_negation(unit: Unit, stretches: Sequence[tuple[int, int]]) -> bool:
+    return any(is_negation(unit.tokens[n].word) for start, end in stretches for n in range(start, end))
+
+
+def _are_joined(mine: Unit, first: int, after: int, theirs: Unit) -> bool:
+    """Whether the words before `first` and from `after` on stand side by side there, but for an article."""
+    befores = theirs.index.get(mine.tokens[first - 1].term, ()) if first else (-1,)
+    for before in befores:
+        left, _ = common(mine.tokens, first - 1, theirs.tokens, before, -1)
+        start = before + 1
+        while start < min(len(theirs.tokens), before + 3):
+            right, content = common(mine.tokens, after, theirs.tokens, start, 1)
+            if right and left + right + content >= 3:
+                return True
+            if theirs.tokens[start].word not in _PLAIN:
+                break
+            start += 1
+    return False
+
+
+def lost_negation(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> str:
+    """The word that the best sentence of the passages negates and the sentence states, or ""."""
+    if not units or not units[0].scopes:
+        return ""
+    best = units[0]
+    theirs = negated_stems(best.scopes)
+    if any(not set(scope.stems) & theirs for scope in sentence.scopes):
+        return ""  # it negates something, in other words perhaps the same
+    mine = negated_stems(sentence.scopes)
+    for scope in best.scopes:
+        head = scope.stems[0] if scope.stems else ""
+        if not head or head in VAGUE or head not in sentence.terms or head in mine:
+            continue
+        outside = {stem(w) for n, w in enumerate(best.words) if not scope.at < n <= scope.at + 8}
+        stated = any(head in u.terms and head not in negated_stems(u.scopes) for u in near if u is not best)
+        if head not in outside and not stated and not _negative_near(sentence, head):
+            return scope.words[0]
+    if any(not u.scopes and len(sentence.terms & u.terms) * 4 >= 3 * len(sentence.terms) for u in near):
+        return ""
+    return inserted(best, [sentence], ())
+
+
+def _negative_near(sentence: Unit, head: str) -> bool:
+    """Whether "little", "unable" or the like stands within a few words before a stem."""
+    return any(
+        is_negative(sentence.words[max(0, at - 5) : at + 1]) for at, w in enumerate(sentence.words) if stem(w) == head
+    )
 
 
 def wide_negation_differs(sentence: str, unit: str) -> bool:
@@ -35,21 +125,115 @@ def wide_negation_differs(sentence: str, unit: str) -> bool:
     return any(c in sentence for c in letters) != any(c in unit for c in letters)
 
 
-def opposite(sentence: Unit, units: Sequence[Unit]) -> tuple[str, str] | None:
+_DENIAL = re.compile(
+    r"\b(?:not true|untrue|false(?:ly)?|incorrect|no (?:evidence|proof|sign)|den(?:y|ies|ied)|refuted?|disproved|"
+    r"debunked|myth|unproven|rumou?r|hoax|allegation)s?\b.{0,20}\bthat\b|"
+    r"\b(?:is|are|was|were) (?:a myth|false|untrue|not true)\b",
+    re.IGNORECASE,
+)
+
+
+def denial(sentence: Unit, units: Sequence[Unit]) -> str:
+    """The words by which the passage says that something is not so, where the sentence has none such, or ""."""
+    if _DENIAL.search(sentence.text) or any(not scope.implied for scope in sentence.scopes):
+        return ""
+    for unit in units[:1]:
+        if match := _DENIAL.search(unit.text):
+            return match.group()
+    return ""
+
+
+# ---- direction
+
+
+def opposite(
+    sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], english: bool = True
+) -> tuple[str, str] | None:
     """A word of the sentence and its opposite in the passage that stands in its place, or None."""
-    mine = {stem(w): w for w in sentence.words}
-    theirs = {stem(w): w for u in units for w in u.words}
-    for term, word in mine.items():
-        if term in theirs:
-            continue
-        for pair, side in SIDES.get(term, ()):
-            same = any((pair, side) in SIDES.get(t, ()) for t in theirs)
-            if same or any((pair, 1 - side) in SIDES.get(t, ()) for t in mine):
+    for unit in units[:2]:
+        for at, word in enumerate(sentence.words):
+            if word in STOP_WORDS or len(word) < 3 or stem(word) in unit.terms:
                 continue
-            for other in theirs:
-                if (pair, 1 - side) in SIDES.get(other, ()):
-                    return word, theirs[other]
+            if not english and stem(word) not in FOREIGN_SIDES:
+                continue
+            for other in _opposites_in(unit, word):
+                if stem(other) in sentence.terms or _said_alike(word, unit):
+                    continue
+                if any(stem(word) in u.terms and stem(other) not in u.terms for u in near):
+                    continue
+                if _same_place(sentence, at, unit, other) and not _negation_explains(sentence, word, unit, other):
+                    return word, other
     return None
+
+
+def _opposites_in(unit: Unit, word: str) -> list[str]:
+    sides = SIDES.get(stem(word), ())
+    found = [
+        other
+        for other in unit.words
+        if len(other) > 2 and any((pair, 1 - side) in SIDES.get(stem(other), ()) for pair, side in sides)
+    ]
+    return found or ([other] if (other := affixed(word, unit.words)) else [])
+
+
+def _said_alike(word: str, unit: Unit) -> bool:
+    """Whether the passage has another word of the same side: "rose" beside its "increased"."""
+    sides = SIDES.get(stem(word), ())
+    return any(entry in SIDES.get(term, ()) for entry in sides for term in unit.terms)
+
+
+def _same_place(sentence: Unit, at: int, unit: Unit, other: str) -> bool:
+    before, after = _around(sentence.words, at)
+    for place, word in enumerate(unit.words):
+        if word == other:
+            other_before, other_after = _around(unit.words, place)
+            if before & other_before or after & other_after:
+                return True
+    return False
+
+
+def _around(words: Sequence[str], at: int) -> tuple[set[str], set[str]]:
+    """The stems of the nearest content words before and after `words[at]`."""
+    before = [w for w in words[:at] if w not in STOP_WORDS][-_NEIGHBOURS:]
+    after = [w for w in words[at + 1 :] if w not in STOP_WORDS][:_NEIGHBOURS]
+    return {stem(w) for w in before}, {stem(w) for w in after}
+
+
+def _negation_explains(sentence: Unit, word: str, unit: Unit, other: str) -> bool:
+    """ "did not rise" and "fell": one of the two is negated."""
+    return (stem(word) in negated_stems(sentence.scopes)) != (stem(other) in negated_stems(unit.scopes))
+
+
+def misplaced(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> tuple[str, str] | None:
+    """A small word ("to") or direction that stands where the best sentence has its opposite ("from"), or None."""
+    for at, token in enumerate(sentence.tokens):
+        placed = PLACED_SIDES.get(token.word, ())
+
+        def turns(other: str, word: str = token.word, placed: Sequence[tuple[int, int]] = placed) -> bool:
+            if any((pair, 1 - side) in PLACED_SIDES.get(other, ()) for pair, side in placed):
+                return True
+            return word not in STOP_WORDS and other not in STOP_WORDS and opposed(word, other)
+
+        if (placed or token.term in SIDES) and (other := instead(sentence, at, units, near, turns)):
+            return token.word, other
+    return None
+
+
+def instead(
+    sentence: Unit, at: int, units: Sequence[Unit], near: Sequence[Unit], differs: Callable[[str], bool]
+) -> str:
+    """The word that differs and stands in the passages where `sentence.tokens[at]` does; "" where one agrees there."""
+    found = ""
+    for unit in dict.fromkeys([*units[:1], *near]):
+        stretches = fillers(sentence.tokens, at, at + 1, unit.tokens, unit.index)
+        there = [unit.tokens[n].word for start, end in stretches for n in range(start, end)]
+        if sentence.tokens[at].word in there:
+            return ""
+        found = found or next(filter(differs, there), "")
+    return found
+
+
+# ---- certainty and scope
 
 
 _ALSO_HEDGES = frozenset(("likely", "would", "should", "can", "suggest", "suggests", "probably", "seems", "appears"))
@@ -69,24 +253,6 @@ def lost_hedge(sentence: Unit, units: Sequence[Unit]) -> str:
     return ""
 
 
-_DENIAL = re.compile(
-    r"\b(?:not true|untrue|false(?:ly)?|incorrect|no (?:evidence|proof|sign)|den(?:y|ies|ied)|refuted?|disproved|"
-    r"debunked|myth|unproven|rumou?r|hoax|allegation)s?\b.{0,20}\bthat\b|"
-    r"\b(?:is|are|was|were) (?:a myth|false|untrue|not true)\b",
-    re.IGNORECASE,
-)
-
-
-def denial(sentence: Unit, units: Sequence[Unit]) -> str:
-    """The words by which the passage says that something is not so, where the sentence has none such, or ""."""
-    if _DENIAL.search(sentence.text):
-        return ""
-    for unit in units[:1]:
-        if match := _DENIAL.search(unit.text):
-            return match.group()
-    return ""
-
-
 def added_quantifier(sentence: Unit, units: Sequence[Unit]) -> str:
     """An "all" or "only" that the passage does not say, or ""."""
     theirs = {w for u in units for w in u.words}
@@ -96,20 +262,33 @@ def added_quantifier(sentence: Unit, units: Sequence[Unit]) -> str:
     return ""
 
 
-def _negated(tokens: Sequence[str]) -> dict[str, str]:
-    """The first content word after each negation: word to stem."""
-    found: dict[str, str] = {}
-    for at, token in enumerate(tokens):
-        if token not in NEGATIONS and not token.endswith("n't"):
-            continue
-        if token in ("no", "not") and tokens[at + 1 : at + 2] in (("only",), ("longer",)) and token == "not":
-            continue
-        for word in tokens[at + 1 : at + 1 + _SCOPE]:
-            if word not in STOP_WORDS and word not in NEGATIONS and word not in ("yet", "still", "been"):
-                found[word] = stem(word)
-                break
-    return found
+_SCALES = (
+    "all every each entire whole both | most majority mostly | many numerous several | some certain partly partially |"
+    " few little handful | none no neither nobody",
+    "always invariably constantly | usually generally normally typically | often frequently regularly |"
+    " sometimes occasionally | rarely seldom | never",
+    "only solely exclusively | also including mainly mostly primarily partly",
+    "exactly precisely | about approximately roughly nearly almost around",
+    "certainly definitely undoubtedly | probably likely presumably | possibly perhaps maybe",
+    "must required | can may could might optional",
+)
+_STEPS: dict[str, tuple[int, int]] = {
+    word: (scale, step)
+    for scale, text in enumerate(_SCALES)
+    for step, words in enumerate(text.split("|"))
+    for word in words.split()
+}
 
 
-def _denied(tokens: Sequence[str]) -> bool:
-    return any(stem(t) in DENIALS or t in NEGATIONS or t.endswith("n't") for t in tokens)
+def other_extent(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> tuple[str, str] | None:
+    """A word of extent ("most") that stands where the best sentence has another one ("some"), or None."""
+    for at, token in enumerate(sentence.tokens):
+        if token.word in _STEPS:
+            scale, step = _STEPS[token.word]
+
+            def differs(other: str, scale: int = scale, step: int = step) -> bool:
+                return _STEPS.get(other, (-1, 0))[0] == scale and _STEPS[other][1] != step
+
+            if other := instead(sentence, at, units, near, differs):
+                return token.word, other
+    return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from marg_ray.grounding.dates import Date, find_dates
-from marg_ray.grounding.units import NUMBER_WORDS, PARTS, SCALES, UNIT_OF
+from marg_ray.grounding.units import FACTORS, NUMBER_WORDS, ORDINALS, PARTS, SCALES, UNIT_OF
 
 _DIGITS = r"\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?!\d)|\d+(?:[.,٫٬]\d+)*"
 _SCALE = "|".join(sorted(map(re.escape, SCALES), key=len, reverse=True))
@@ -20,7 +20,7 @@ _NUMBER = re.compile(
 _AFTER = re.compile(
     r"(?P<pp>\s?-?(?:percentage\s+points?|prozentpunkte?n?|个百分点))|(?P<pc>\s?(?:per\s?cent|pour\s?cent|por\s?ciento)\b)|"
     r"(?P<sq>\s?(?:square|sq\.?)\s+(?P<sqof>km|kilomet\w+|met\w+|miles?|feet|ft))|"
-    r"\s?-?(?P<unit>%|％|٪|℃|℉|°\s?[CF]\b|[€£$¥]|[a-zA-Zµμ]{1,14}[²³23]?(?![\w])|[\u4e00-\u9fff]{1,3})"
+    r"\s?-?(?P<unit>km/h|m/s|%|％|٪|℃|℉|°\s?[CF]\b|[€£$¥]|[a-zA-Zµμ]{1,14}[²³23]?(?![\w])|[\u4e00-\u9fff]{1,3})"
 )
 _APPROX = re.compile(
     r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|circa|ca\.?|close to|an estimated|over|"
@@ -28,14 +28,19 @@ _APPROX = re.compile(
     r"cerca de|casi|más de)\s*(?:[€$£¥]|US\$)?\s*\Z|[~≈<>≤≥约約近超]\s*\Z",
     re.IGNORECASE,
 )
+_CONVERTED = 0.04  # relative difference that rounding after a conversion explains
 RANGE = re.compile(r"\s?(?:[-–—~～至到]|to|bis|and|und|à|a)\s?", re.IGNORECASE)
 
+_WORDS = "|".join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))
 _SPELLED = re.compile(
-    rf"\b(?P<word>{'|'.join(sorted(map(re.escape, NUMBER_WORDS), key=len, reverse=True))})\b"
-    r"(?:[\s-](?P<scale>hundred|thousand|million|billion|trillion)\b)?"
+    rf"\b(?:(?P<word>{_WORDS})|an?(?=[\s-](?:hundred|thousand|million|billion|trillion|dozen|third|quarter|fifth)\b))\b"
+    r"(?P<half>\sand\sa\shalf)?"
+    rf"(?:[\s-](?P<hundred>hundred|dozen)\b(?:\s(?:and\s)?(?P<rest>{_WORDS})\b)?)?"
+    rf"(?:[\s-](?P<scale>thousand|million|billion|trillion)\b(?:\s(?:and\s)?(?P<tail>{_WORDS})\b)?)?"
     r"(?:[\s-](?P<part>thirds?|quarters?|fifths?|tenths?)\b)?",
     re.IGNORECASE,
 )
+_ORDINAL = re.compile(rf"\b(?:{'|'.join(ORDINALS)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,35 @@ class Quantity:
     def same_unit(self, other: Quantity) -> bool:
         return self.unit == other.unit or not self.unit or not other.unit
 
+    def converts(self, other: Quantity) -> bool:
+        """Whether both say the same in different units of one dimension, rounded: "5 miles" and "8 km"."""
+        if {self.unit, other.unit} == {"%", ""}:
+            part, share = (self, other) if other.unit == "%" else (other, self)
+            return part.spelled and any(_near(100 * a, b) for a in part.values if a < 1 for b in share.values)
+        return self.unit != other.unit and any(
+            _near(a, b) for a in _in_base(self) for b in _in_base(other) if a[0] == b[0]
+        )
+
+
+def _in_base(one: Quantity) -> list[tuple[int, float]]:
+    """The values in the first unit of its dimension, with the dimension's number."""
+    if one.unit in ("°C", "°F", "K"):
+        return [(-1, _kelvin(v, one.unit)) for v in one.values]
+    if one.unit not in FACTORS:
+        return []
+    dimension, size = FACTORS[one.unit]
+    return [(dimension, v * size) for v in one.values]
+
+
+def _kelvin(value: float, unit: str) -> float:
+    return value if unit == "K" else value + 273.15 if unit == "°C" else (value - 32) / 1.8 + 273.15
+
+
+def _near(a: float | tuple[int, float], b: float | tuple[int, float]) -> bool:
+    x, y = (a[1] if isinstance(a, tuple) else a), (b[1] if isinstance(b, tuple) else b)
+    slack = 0.003 if isinstance(a, tuple) and a[0] < 0 else _CONVERTED
+    return abs(x - y) <= slack * max(abs(x), abs(y))
+
 
 def find_quantities(text: str, dates: list[Date] | None = None) -> list[Quantity]:
     """The figures of `text` in order, without those that belong to its dates."""
@@ -85,9 +119,28 @@ def _found(text: str, taken: tuple[tuple[int, int], ...]) -> tuple[Quantity, ...
             continue
         found.append(_digits(text, match))
     for match in _SPELLED.finditer(text):
-        if match["word"].lower() != "one" or match["scale"] or match["part"]:
-            found.append(_spelled(match))
+        scaled = match["hundred"] or match["scale"] or match["part"]
+        if scaled or (match["word"] or "one").lower() != "one":
+            found.append(_spelled(match, text))
+    for match in _ORDINAL.finditer(text):
+        value = float(ORDINALS[match.group().lower()])
+        if not any(q.start <= match.start() < q.end for q in found):
+            found.append(Quantity(*match.span(), match.group(), (value,), spelled=True, ordinal=True))
+    found = _joined(sorted(found, key=lambda q: q.start), text)
     return tuple(_ranges(text, sorted(found, key=lambda q: q.start)))
+
+
+def _joined(found: list[Quantity], text: str) -> list[Quantity]:
+    """One figure for each that is written in steps of ten thousand without a space: "1億2000万"."""
+    joined: list[Quantity] = []
+    for one in found:
+        last = joined[-1] if joined else None
+        if last and last.end == one.start and last.scale > one.scale >= 1.0 and last.scale in (1e4, 1e8, 1e12):
+            whole = last.values[0] + one.values[0]
+            joined[-1] = replace(one, start=last.start, text=text[last.start : one.end], values=(whole,))
+        else:
+            joined.append(one)
+    return joined
 
 
 def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
@@ -155,13 +208,24 @@ def _unit(after: re.Match[str]) -> str:
     return UNIT_OF.get(raw.lower(), "")
 
 
-def _spelled(match: re.Match[str]) -> Quantity:
-    value = NUMBER_WORDS[match["word"].lower()]
+def _spelled(match: re.Match[str], text: str) -> Quantity:
+    value = NUMBER_WORDS[match["word"].lower()] if match["word"] else 1.0
+    if match["half"]:
+        value += 0.5
+    if match["hundred"]:
+        value *= SCALES[match["hundred"].lower()]
+        value += NUMBER_WORDS[match["rest"].lower()] if match["rest"] else 0.0
     if match["scale"]:
         value *= SCALES[match["scale"].lower()]
+        value += NUMBER_WORDS[match["tail"].lower()] if match["tail"] else 0.0
     if match["part"]:
         value /= PARTS[match["part"].lower().removesuffix("s")]
-    return Quantity(match.start(), match.end(), match.group(), (value,), spelled=True)
+    after = _AFTER.match(text, match.end())
+    unit = _unit(after) if after else ""
+    end = after.end() if after and unit else match.end()
+    if len(unit) == 1 and after and len(after.group().strip(" -")) == 1 and after.group().strip(" -").isalpha():
+        unit, end = "", match.end()  # "five m" is nothing that is written
+    return Quantity(match.start(), end, text[match.start() : end], (value,), unit, spelled=True)
 
 
 def _readings(digits: str) -> tuple[float, ...]:

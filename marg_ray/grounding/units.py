@@ -19,9 +19,16 @@ SCALES = {word: scale for scale, words in _SCALE_WORDS.items() for word in words
 _UNITS = {
     "%": "% percent prozent pct ％ ٪ procent",
     "pp": "pp",
+    "‰": "‰ promille",
     "$": "$ us$ usd dollar dollars dólares 美元",
     "€": "€ eur euro euros 欧元",
     "£": "£ gbp pound pounds",
+    "franc": "franc francs chf",
+    "mark": "deutschmark deutschmarks",
+    "rouble": "rouble roubles ruble rubles",
+    "peso": "peso pesos",
+    "krona": "krona kronor krone kroner",
+    "lira": "lira lire liras",
     "¥": "¥ yen jpy yuan cny rmb 元 円 人民币",
     "₹": "₹ rupee rupees inr",
     "km": "km kilometre kilometres kilometer kilometers kilómetros kilomètres",
@@ -32,6 +39,26 @@ _UNITS = {
     "ft": "foot feet ft",
     "in": "inch inches",
     "yd": "yard yards",
+    "nmi": "nmi",
+    "fathom": "fathom fathoms",
+    "ly": "lightyear lightyears",
+    "m/s": "m/s",
+    "km/h": "km/h kmh kph",
+    "mph": "mph",
+    "kn": "knot knots",
+    "gal": "gallon gallons",
+    "pt": "pint pints",
+    "bbl": "barrel barrels bbl",
+    "hp": "hp horsepower",
+    "cal": "calorie calories",
+    "kcal": "kcal",
+    "J": "joule joules",
+    "kJ": "kj kilojoule kilojoules",
+    "V": "volt volts",
+    "Pa": "pascal pascals",
+    "bar": "bars",
+    "dB": "db decibel decibels",
+    "K": "kelvin kelvins",
     "km²": "km² km2 sqkm",
     "m²": "m² m2",
     "m³": "m³ m3",
@@ -40,6 +67,8 @@ _UNITS = {
     "kg": "kg kilogram kilograms kilo kilos",
     "g": "g gram grams",
     "mg": "mg milligram milligrams",
+    "oz": "oz ounce ounces",
+    "st": "stone stones",
     "µg": "µg μg mcg microgram micrograms",
     "t": "t tonne tonnes ton tons tonnen toneladas 吨",
     "lb": "lb lbs",
@@ -56,12 +85,12 @@ _UNITS = {
     "TWh": "twh",
     "°C": "°c ℃ celsius",
     "°F": "°f ℉ fahrenheit",
-    "Hz": "hz",
-    "kHz": "khz",
-    "MHz": "mhz",
-    "GHz": "ghz",
-    "KB": "kb",
-    "MB": "mb",
+    "Hz": "hz hertz",
+    "kHz": "khz kilohertz",
+    "MHz": "mhz megahertz",
+    "GHz": "ghz gigahertz",
+    "KB": "kb kilobyte kilobytes",
+    "MB": "mb megabyte megabytes",
     "GB": "gb gigabyte gigabytes",
     "TB": "tb terabyte terabytes",
     "s": "second seconds sec secs sekunden",
@@ -74,9 +103,27 @@ _UNITS = {
     "year": "year years jahr jahre jahren ans años",
     "decade": "decade decades",
     "century": "century centuries",
+    "millennium": "millennium millennia",
 }
 UNIT_OF = {alias: unit for unit, aliases in _UNITS.items() for alias in aliases.split()}
-TIMES = frozenset({"s", "ms", "min", "h", "day", "week", "month", "year", "decade", "century"})
+# Units of one dimension, each with how many of the first one it is.
+_DIMENSIONS: tuple[dict[str, float], ...] = (
+    {"m": 1, "km": 1e3, "cm": 1e-2, "mm": 1e-3, "mi": 1609.344, "ft": 0.3048, "in": 0.0254, "yd": 0.9144,
+     "nmi": 1852, "fathom": 1.8288, "ly": 9.4607e15},
+    {"m²": 1, "km²": 1e6, "ha": 1e4, "acre": 4046.856, "mi²": 2.589988e6, "ft²": 0.09290304},
+    {"m³": 1, "l": 1e-3, "ml": 1e-6, "gal": 3.785412e-3, "pt": 4.73176e-4, "bbl": 0.1589873},
+    {"kg": 1, "g": 1e-3, "mg": 1e-6, "µg": 1e-9, "t": 1e3, "lb": 0.45359237, "£": 0.45359237, "oz": 0.02834952,
+     "st": 6.35029},
+    {"W": 1, "kW": 1e3, "MW": 1e6, "GW": 1e9, "TW": 1e12, "hp": 745.7},
+    {"kWh": 1, "MWh": 1e3, "GWh": 1e6, "TWh": 1e9, "J": 2.7778e-7, "kJ": 2.7778e-4, "cal": 1.163e-6, "kcal": 1.163e-3},
+    {"Hz": 1, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9},
+    {"KB": 1, "MB": 1e3, "GB": 1e6, "TB": 1e9},
+    {"km/h": 1, "m/s": 3.6, "mph": 1.609344, "kn": 1.852},
+    {"s": 1, "ms": 1e-3, "min": 60, "h": 3600, "day": 86400, "week": 604800},
+    {"month": 1, "year": 12, "decade": 120, "century": 1200, "millennium": 12000},
+)  # fmt: skip
+FACTORS = {unit: (number, size) for number, sizes in enumerate(_DIMENSIONS) for unit, size in sizes.items()}
+TIMES = frozenset({"s", "ms", "min", "h", "day", "week", "month", "year", "decade", "century", "millennium"})
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -104,3 +151,12 @@ def _number_words() -> dict[str, float]:
 
 NUMBER_WORDS = _number_words()
 PARTS = {"third": 3.0, "quarter": 4.0, "fifth": 5.0, "tenth": 10.0}
+_ORDINALS = (
+    "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth "
+    "seventeenth eighteenth nineteenth twentieth"
+)
+ORDINALS = {word: value for value, word in enumerate(_ORDINALS.split(), 3)} | {
+    f"{ten}-{word}": 10 * value + n
+    for value, ten in enumerate(_TENS.split(), 2)
+    for n, word in enumerate(f"first second {_ORDINALS}".split()[:9], 1)
+}

@@ -1,0 +1,163 @@
+"""Names, figures and times that the passages do have, but that stand where the best sentence has another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from marg_ray.grounding.alignment import Unit
+from marg_ray.grounding.dates import Date
+from marg_ray.grounding.names import is_same_name
+from marg_ray.grounding.quantities import Quantity
+from marg_ray.grounding.slots import Token, common, fillers, name_runs
+
+_BESIDE = 2  # words that agree on one side of two names which stand in the same place
+_Run = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """What the sentence says, and what stands there in the passages: as written."""
+
+    kind: str  # "name" | "number" | "date"
+    here: str
+    there: str
+
+
+def misplaced_name(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> Misplaced | None:
+    """A name of the sentence where the best sentence of the passages has another name, or None."""
+    mine = sentence.tokens
+    here = {t.word for t in mine}
+    around = list(dict.fromkeys([*units, *near]))
+    there = {t.word for u in around for t in u.tokens}
+    known = {t.word for u in around for n, t in enumerate(u.tokens) if n and t.capital}
+    for first, after in name_runs(mine):
+        run = mine[first:after]
+        elsewhere = not any(t.word in there for t in run)
+        other: Sequence[Token] = ()
+        for unit in dict.fromkeys([*units[:1], *near]):
+            places = fillers(mine, first, after, unit.tokens, unit.index)
+            if any(_is_same_run(run, unit.tokens[s:e]) for s, e in places):
+                other = ()
+                break
+            found = [(s + n, s + m) for s, e in places for n, m in name_runs(unit.tokens[s:e])]
+            found += _beside(mine, first, after, unit) if elsewhere else []
+            if (first, after) == (0, 1) and mine[0].word not in known:  # any word may begin a sentence
+                found = [(s, e) for s, e in found if s or unit.tokens[s].word in known]
+            rivals = (unit.tokens[s:e] for s, e in found if not here & {t.word for t in unit.tokens[s:e]})
+            other = other or next((r for r in rivals if not _is_same_run(run, r)), ())
+        if other:
+            return Misplaced("name", _written(run), _written(other))
+    return None
+
+
+def _beside(mine: Sequence[Token], first: int, after: int, unit: Unit) -> list[_Run]:
+    """The names before or after which at least two words are the same."""
+    found: list[_Run] = []
+    for start, end in name_runs(unit.tokens):
+        for count, content in (
+            common(mine, first - 1, unit.tokens, start - 1, -1),
+            common(mine, after, unit.tokens, end, 1),
+        ):
+            if count >= _BESIDE and content:
+                found.append((start, end))
+    return found
+
+
+def _is_same_run(run: Sequence[Token], stretch: Sequence[Token]) -> bool:
+    """Whether one of the names is the other, shorter, as initials or in another form."""
+    if any(is_same_name(a.word, b.word) for a in run for b in stretch if a.content and b.content):
+        return True
+    short, full = sorted((run, stretch), key=len)
+    return len(short) == 1 and len(full) > 1 and short[0].word == "".join(t.word[0] for t in full if t.capital)
+
+
+def _written(run: Sequence[Token]) -> str:
+    return " ".join(t.word for t in run).title()
+
+
+def misplaced_number(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> Misplaced | None:
+    """A figure of the sentence where the best sentence of the passages has another one, or None."""
+    found = _misplaced(
+        sentence,
+        units,
+        near,
+        lambda unit: unit.quantities,
+        lambda a, b: a.same_value(b) or a.rounds(b) or a.converts(b),
+        lambda a, b: a.same_value(b),
+        lambda a, b: a.unit == b.unit and a.ordinal == b.ordinal,
+    )
+    return Misplaced("number", *found) if found else None
+
+
+def misplaced_date(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> Misplaced | None:
+    """A date of the sentence where the best sentence of the passages has another one, or None."""
+    found = _misplaced(
+        sentence,
+        units,
+        near,
+        lambda unit: unit.dates,
+        lambda a, b: not a.clashes(b),
+        lambda a, b: not a.clashes(b),
+        lambda a, b: bool(a.month) == bool(b.month) and bool(a.year) == bool(b.year),
+    )
+    return Misplaced("date", *found) if found else None
+
+
+_Figure = TypeVar("_Figure", Quantity, Date)
+
+
+def _misplaced(
+    sentence: Unit,
+    units: Sequence[Unit],
+    near: Sequence[Unit],
+    read: Callable[[Unit], Sequence[_Figure]],
+    same: Callable[[_Figure, _Figure], bool],
+    equal: Callable[[_Figure, _Figure], bool],
+    alike: Callable[[_Figure, _Figure], bool],
+) -> tuple[str, str] | None:
+    """A figure and its rival that the sentence does not have itself, or two figures that have changed places."""
+    clashes: list[tuple[_Figure, _Figure, int]] = []
+    mine = read(sentence)
+    for one in mine:
+        first, after = _span(sentence.tokens, one.start, one.end)
+        rival, often = None, 0
+        for unit in dict.fromkeys([*units[:1], *near]):
+            figures = read(unit)
+            places = fillers(sentence.tokens, first, after, unit.tokens, unit.index)
+            there = _within(figures, places, unit.tokens)
+            if any(same(one, t) for t in there):
+                rival = None
+                break
+            if not there and not any(same(one, t) for u in units for t in read(u)):
+                there = [t for t in figures if _is_beside(sentence.tokens, first, after, unit, t) and alike(one, t)]
+            if rival is None and there:
+                rival, often = there[0], sum(f == there[0] or f.text == there[0].text for f in figures)
+        if rival is not None:
+            clashes.append((one, rival, often))
+    for one, rival, often in clashes:
+        if sum(equal(m, rival) for m in mine) < often:
+            return one.text.strip(), rival.text.strip()
+        if any(same(other, rival) and same(one, its_rival) for other, its_rival, _ in clashes):
+            return one.text.strip(), rival.text.strip()
+    return None
+
+
+def _is_beside(mine: Sequence[Token], first: int, after: int, unit: Unit, figure: Quantity | Date) -> bool:
+    """Whether the word before it, or the one after it, is the same."""
+    start, end = _span(unit.tokens, figure.start, figure.end)
+    before, _ = common(mine, first - 1, unit.tokens, start - 1, -1)
+    behind, _ = common(mine, after, unit.tokens, end, 1)
+    inside = first > 0 and start > 0
+    return bool((before and inside) or (behind and after < len(mine) and end < len(unit.tokens)))
+
+
+def _span(tokens: Sequence[Token], start: int, end: int) -> _Run:
+    inside = [n for n, t in enumerate(tokens) if start <= t.start < end]
+    return (inside[0], inside[-1] + 1) if inside else (0, 0)
+
+
+def _within(figures: Sequence[_Figure], places: Sequence[_Run], tokens: Sequence[Token]) -> list[_Figure]:
+    spans = [(tokens[s].start, tokens[e - 1].start) for s, e in places]
+    return [f for f in figures if any(first <= f.start <= last for first, last in spans)]
