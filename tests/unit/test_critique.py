@@ -283,8 +283,7 @@ def test_the_floor_lifts_no_score_above_what_was_measured(first: list[Row], prop
         (POWER, [], ReviewVerdict.PASS),  # no fault is named and none is found: there is nothing to act on
         (POWER, [Issue(kind=IssueKind.LOGIC_ERROR, severity="low", section="s1", detail="muddled")],
          ReviewVerdict.QUALITY_FAIL),
-        ((*POWER, "The station produces about 620 gigawatt hours of electricity a year."), [],
-         ReviewVerdict.QUALITY_FAIL),
+        ((*POWER, "The Rance tidal power station in Brittany opened in 1971."), [], ReviewVerdict.QUALITY_FAIL),
     ],
 )  # fmt: skip
 def test_a_low_score_that_names_no_fault_is_lifted_only_where_all_is_sound(
@@ -301,10 +300,10 @@ def test_without_measurements_no_score_is_lifted() -> None:
 
 
 def test_a_contradiction_inside_a_section_sends_it_back_with_the_sentence() -> None:
-    parts = [section([*POWER, "The station produces about 620 gigawatt hours of electricity a year."]), harm()]
+    parts = [section([*POWER, "The Rance tidal power station in Brittany opened in 1971."]), harm()]
     high = Scores(accuracy=1, coverage=1, clarity=1, objectivity=1)
     review = judge(high, [], parts, iteration=1, cap=3, measured=looked_at(*parts))
     assert review.verdict is ReviewVerdict.QUALITY_FAIL
     assert review.sections == ("s1",)
-    assert any("620" in i.instruction for i in review.issues)
+    assert any("1971" in i.instruction for i in review.issues)
     assert review.signals

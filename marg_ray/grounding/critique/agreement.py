@@ -12,6 +12,7 @@ from marg_ray.grounding.contradictions import find_contradictions
 from marg_ray.grounding.critique.prose import Flag, Line, Part, shortened
 from marg_ray.grounding.dates import find_dates
 from marg_ray.grounding.differences import turned
+from marg_ray.grounding.names import names
 from marg_ray.records import Evidence, IssueKind
 
 _SAME = 0.8  # of the shorter sentence's terms: it says the same
@@ -35,6 +36,9 @@ def contradictions(part: Part) -> Iterator[Flag]:
     pairs = {(a.at, b.at): (a, b, words) for a, b, words in (*_clashing(lines), *_turned(lines))}
     for first, second, words in pairs.values():
         apart = bool(first.sources and second.sources) and not first.sources & second.sources
+        nameless = not (names(first.text) and names(second.text))
+        if apart and nameless:
+            continue  # "its turbines", in one source and in another: of two things perhaps
         for line, other in ((second, first), (first, second)):
             hint = "Say which source gives which" if apart else "Say which of the two holds, or when each does"
             yield Flag(
@@ -44,7 +48,7 @@ def contradictions(part: Part) -> Iterator[Flag]:
                 words=words,
                 detail=f'"{shortened(line.text)}" does not agree with "{shortened(other.text)}" ({words})',
                 instruction=f"{hint} ({words}): {line.text}" if line is second else "",
-                severity="medium" if apart else "high",
+                severity="medium" if apart or nameless else "high",
             )
 
 

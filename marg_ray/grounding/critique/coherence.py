@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from marg_ray.grounding.alignment import VAGUE
-from marg_ray.grounding.critique.prose import Flag, Line, Part
+from marg_ray.grounding.critique.prose import Flag, Line, Part, shortened
 from marg_ray.grounding.names import names
 from marg_ray.grounding.terms import content_terms
 from marg_ray.records import IssueKind
@@ -85,7 +85,7 @@ def strangers(part: Part, question: str, clean: Clean) -> tuple[bool, list[Flag]
             kind=IssueKind.LOGIC_ERROR,
             words="",
             detail=f"Has nothing to do with {part.title}: {line.text}",
-            instruction=f"Leave out, or say what it has to do with {part.title}: {line.text}",
+            instruction=f"Say what this has to do with {part.title}, or leave it out: {shortened(line.text, 60)}",
         )
         for line in left
         if len(line.telling) >= _TOLD and not line.telling & around and not _LEANS.search(line.text)

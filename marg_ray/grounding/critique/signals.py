@@ -19,60 +19,74 @@ from marg_ray.tasks import Judged
 
 Dimension: TypeAlias = Literal["accuracy", "coverage", "clarity", "objectivity"]
 
-# What one sentence of ten that is at fault costs, in tenths.
+# What one sentence of ten that is at fault costs, in tenths; and all that a signal may cost. A reader is put out by
+# what is said twice or hangs in the air, and misled by what contradicts itself or takes a side.
 COST = {
-    "contradiction": 2.0,
-    "repetition": 2.0,
-    "incoherence": 1.5,
-    "off_subject": 0.5,
-    "undefined_abbreviation": 0.5,
-    "promotional": 2.0,
-    "one_sided": 2.0,
-    "unattributed_opinion": 1.5,
+    "contradiction": (1.5, 1.0),
+    "repetition": (2.0, 0.19),
+    "incoherence": (1.5, 0.08),
+    "off_subject": (0.5, 0.02),
+    "undefined_abbreviation": (0.5, 0.10),
+    "promotional": (2.0, 1.0),
+    "one_sided": (2.0, 1.0),
+    "unattributed_opinion": (1.5, 1.0),
 }
 CLARITY = ("contradiction", "repetition", "incoherence", "off_subject", "undefined_abbreviation")
 OBJECTIVITY = ("promotional", "one_sided", "unattributed_opinion")
 ANY_LANGUAGE = frozenset(("contradiction", "repetition"))
 _LEAST = 10  # sentences; fewer are counted as so many
-_UNANSWERED, _THIN = 0.4, 0.15  # of a section's coverage, where all its sub-questions are open, and where it is thin
+_UNANSWERED, _THIN = 0.26, 0.08  # of a section's coverage, where all its sub-questions are open, and where it is thin
 _MOST_ISSUES = 30
 
 Key: TypeAlias = tuple[str, int]  # a sentence: its section, and its place there
 
 
 def measured(sections: Sequence[Judged], evidence: Mapping[str, Evidence], *, question: str, language: str) -> Measured:
-    """What can be counted in a draft. English has every signal; in other languages the rest is not measured."""
+    """What can be counted in a draft. English has every signal; in other languages the rest is not measured.
+
+    What is told of (signals, issues) takes every sentence that holds for an introduction of what follows; the scores
+    only those without a fault.
+    """
     parts = read(sections, evidence)
     lines = [line for part in parts for line in part.lines]
     english = language.casefold().startswith("en")
-    flags, subjects = _flags(parts, lines, question) if english else (_agreeing(parts), False)
+    apparent = [*_agreeing(parts), *(objectivity.flags(lines) if english else ())]
+    told, subjects = _leaning(parts, lines, question, apparent, strict=False) if english else (apparent, False)
+    flags = _leaning(parts, lines, question, apparent, strict=True)[0] if english else apparent
     flagged = {_key(f.line) for f in flags}
 
     def clean(line: Line) -> bool:
-        return line.verdict not in FAULTY and _key(line) not in flagged
+        return _holds(line) and _key(line) not in flagged
 
     unknown = () if english else tuple(s for s in (*CLARITY, *OBJECTIVITY) if s not in ANY_LANGUAGE)
     if english and not subjects:
         unknown = ("off_subject",)
-    open_questions = {p.id: answering.unanswered(p, question, clean) for p in parts if not p.gap} if english else {}
-    thin = [p for p in parts if not p.gap and answering.is_thin(p, clean)]
+    there = [p for p in parts if not p.gap]
+    left_open, seem_open = (
+        {p.id: answering.unanswered(p, question, good) for p in there} if english else {} for good in (clean, _holds)
+    )
+    thin, seem_thin = ([p for p in there if answering.is_thin(p, good)] for good in (clean, _holds))
     prose = [line for line in lines if line.is_prose]
     sound = sum(clean(line) for line in prose)
-    signals = (
-        *_covering(parts, open_questions, thin, measured_in=english),
-        *(_signal(s, d, flags, sound, s in unknown) for d, names in _DIMENSIONS for s in names),
-    )
     return Measured(
         scores={
             "accuracy": _accuracy(lines, flagged),
-            "coverage": _coverage(parts, open_questions, thin),
+            "coverage": _coverage(parts, left_open, thin),
             "clarity": _score(CLARITY, flags, sound, prose),
             "objectivity": _score(OBJECTIVITY, flags, sound, prose) if english else None,
         },
         complete=frozenset(("clarity", "objectivity")) if english else frozenset(),
-        signals=(_accurate(lines, flagged), *signals),
-        issues=tuple(_issues(flags, open_questions, thin, parts)),
+        signals=(
+            _accurate(lines, flagged),
+            *_covering(parts, seem_open, seem_thin, measured_in=english),
+            *(_signal(s, d, told, len(prose), s in unknown) for d, names in _DIMENSIONS for s in names),
+        ),
+        issues=tuple(_issues(told, seem_open, seem_thin, parts)),
     )
+
+
+def _holds(line: Line) -> bool:
+    return line.verdict not in FAULTY
 
 
 _DIMENSIONS: tuple[tuple[Dimension, tuple[str, ...]], ...] = (("clarity", CLARITY), ("objectivity", OBJECTIVITY))
@@ -81,16 +95,22 @@ _DIMENSIONS: tuple[tuple[Dimension, tuple[str, ...]], ...] = (("clarity", CLARIT
 # ---- what is at fault
 
 
-def _flags(parts: Sequence[Part], lines: Sequence[Line], question: str) -> tuple[list[Flag], bool]:
-    """In order: what a sentence shows by itself; pairs; then what only sound sentences can make good."""
-    found = [*objectivity.flags(lines), *_agreeing(parts)]
+def _leaning(
+    parts: Sequence[Part], lines: Sequence[Line], question: str, apparent: Sequence[Flag], *, strict: bool
+) -> tuple[list[Flag], bool]:
+    """What a sentence shows by itself or beside another, then what other sentences can make good, step by step.
+
+    `strict`: only a sentence that is not at fault so far can. Also whether the sections' subjects can be told.
+    """
+    found = list(apparent)
+    taken: set[Key] = set()
 
     def clean(line: Line) -> bool:
-        return line.verdict not in FAULTY and _key(line) not in taken
+        return _holds(line) and not (strict and _key(line) in taken)
 
     taken = {_key(f.line) for f in found}
     given = [question, *(t for p in parts for t in (p.title, *p.queries))]
-    spelling = [*given, *(f"({' ('.join(abbreviations.named(t))}" for t in given if abbreviations.named(t))]
+    spelling = [*given, *(f"({short})" for t in given for short in abbreviations.named(t))]
     found += abbreviations.flags(lines, (*spelling, *(line.text for line in lines if clean(line))))
     taken = {_key(f.line) for f in found}
     subjects = False
@@ -142,17 +162,17 @@ def _score(names: Iterable[str], flags: Iterable[Flag], sound: int, prose: Seque
     if not prose:
         return 1.0
     accused = Counter(name for name, _ in {(f.signal, _key(f.line)) for f in flags})
-    return max(0.0, 1 - sum(COST[s] * accused[s] / max(_LEAST, sound + accused[s]) for s in names))
+    cost = (min(COST[s][1], COST[s][0] * accused[s] / max(_LEAST, sound + accused[s])) for s in names)
+    return max(0.0, 1 - sum(cost))
 
 
 # ---- what is told
 
 
-def _signal(name: str, dimension: Dimension, flags: Iterable[Flag], sound: int, unknown: bool) -> Signal:
+def _signal(name: str, dimension: Dimension, flags: Iterable[Flag], total: int, unknown: bool) -> Signal:
     if unknown:
         return Signal(name=name, dimension=dimension, value=None)
     found = len({_key(f.line) for f in flags if f.signal == name})
-    total = sound + found
     value = round(1 - found / total, 4) if total else 1.0
     return Signal(name=name, dimension=dimension, value=value, found=found, total=total)
 
@@ -194,13 +214,13 @@ def _covering(
 def _issues(
     flags: Sequence[Flag], open_questions: Mapping[str, Sequence[str]], thin: Sequence[Part], parts: Sequence[Part]
 ) -> list[Issue]:
-    """What a writer or researcher can act on, gravest first; each abbreviation and each pair of sentences once."""
+    """What a writer or researcher can act on, gravest first; each abbreviation and each sentence once."""
     found: dict[tuple[str, str], Issue] = {}
-    clashing = {_key(f.line) for f in flags if f.signal == "contradiction"}
     for flag in flags:
-        if not flag.instruction or (flag.signal == "repetition" and _key(flag.line) in clashing):
+        if not flag.instruction:
             continue
-        once = flag.words if flag.signal == "undefined_abbreviation" else f"{flag.line.section} {flag.line.at}"
+        short = flag.signal == "undefined_abbreviation"
+        once = ("abbreviation", flag.words) if short else (flag.line.section, str(flag.line.at))
         issue = Issue(
             kind=flag.kind,
             severity=flag.severity,
@@ -211,7 +231,7 @@ def _issues(
             sentence=flag.line.text,
             words=flag.words,
         )
-        found.setdefault((flag.signal, once), issue)
+        found.setdefault(once, issue)  # of what is at fault with one sentence the first, which is the gravest
     issues = [*found.values(), *_gaps(open_questions, thin, parts)]
     return sorted(issues, key=lambda issue: ("high", "medium", "low").index(issue.severity))[:_MOST_ISSUES]
 
