@@ -101,6 +101,8 @@ def _debian() -> Iterator[str]:
     for folder in DEBIAN:
         for path in sorted(Path("/usr/share/doc", folder).rglob("*")):
             packed = path.suffix == ".gz"
+            if path.is_dir():
+                continue
             if (
                 path.is_file() and path.with_suffix("").suffix + path.suffix in (".txt.gz", ".html.gz")
             ) or path.suffix in (".html", ".txt"):

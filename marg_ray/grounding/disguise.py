@@ -14,6 +14,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 _LOOKALIKES = str.maketrans(
@@ -76,73 +77,79 @@ def _from_escapes(code: str) -> bytes:
     return "".join(chr(int(c, 16)) for c in re.findall(r"\\u([0-9a-fA-F]{4})", code)).encode("utf-8", "replace")
 
 
+def _slugs_parted(text: str) -> str:
+    return _SLUG.sub(lambda m: re.sub(r"[_+.-]", " ", m[0]), text)
+
+
+def _unmarked(text: str) -> str:
+    return _MARKS.sub("", text)
+
+
+def _turned(text: str) -> str:
+    return codecs.encode(text, "rot13")
+
+
 def _unquoted(text: str) -> str:
     return re.sub(r"\S*%\S+", lambda m: f" . {unquote_plus(m[0])} . ", text)
 
 
-# the sign of a disguise, and what is read then; a sign must be cheap to look for
-_READINGS: tuple[tuple[str, bool, re.Pattern[str], Callable[[str], str]], ...] = tuple(
-    (name, ascii_too, re.compile(sign, re.IGNORECASE), read)
-    for name, ascii_too, sign, read in (
-        (
-            "letters",
-            False,
-            "[\uff01-\uff5e\U0001d400-\U0001d7ff\u2460-\u24ff\U0001f130-\U0001f189\u1d00-\u1d2b\ua730-\ua731\u0300-\u036f]|"
-            "[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]|[à-ÿ][a-z]?[à-ÿ][a-z]?[à-ÿ]",
-            _folded,
-        ),
-        (
-            "leet",
-            True,
-            r"[a-z][0134578@$!|][a-z]\w*\W+(?:\w+\W+){0,3}?\w*[a-z]?[0134578@$][a-z]",
-            lambda t: t.translate(_LEET),
-        ),
-        (
-            "leet",
-            True,
-            r"[a-z][0134578@$!|][a-z]\w*\W+(?:\w+\W+){0,3}?\w*[a-z]?[0134578@$][a-z]",
-            lambda t: t.translate(_LEET_L),
-        ),
-        ("spaced", True, r"\b\w[ .·•\-_*,/|]\w[ .·•\-_*,/|]\w[ .·•\-_*,/|]\w[ .·•\-_*,/|]\w\b", _singles_joined),
-        (
-            "slug",
-            True,
-            r"\w[_+-][a-z]{2,12}[_+-][a-z]{2,12}[_+-][a-z]",
-            lambda t: _SLUG.sub(lambda m: re.sub(r"[_+.-]", " ", m[0]), t),
-        ),
-        ("marks", True, r"[a-z](?:\*\*?|__?|~~|`|\\)[a-z]|[*_`~][a-z]+[*_`~]", lambda t: _MARKS.sub("", t)),
-        ("tags", True, r"[a-z]<[^<>\n]{1,60}>[a-z<]", lambda t: _HTML_TAG.sub("", t)),
-        ("base64", True, r"[a-z0-9+/_-]{24}", _texts_of(_BASE64, _from_base64)),
-        ("hex", True, r"(?:[0-9a-f]{2}[ :,]?){16}|\\x[0-9a-f]{2}\\x", _texts_of(_HEX, _from_hex)),
-        ("bits", True, r"[01]{8}[ ,][01]{8}[ ,]", _texts_of(_BITS, _from_bits)),
-        ("percent", True, r"%[0-7][0-9a-f][^%\s]{0,20}%[0-7][0-9a-f][^%\s]{0,20}%", _unquoted),
-        ("entities", True, r"&#?\w{2,8};[^&]{0,12}&#?\w{2,8};", lambda t: html.unescape(html.unescape(t))),
-        ("escapes", True, r"\\u00[0-9a-f]{2}\\u00", _texts_of(_ESCAPES, _from_escapes)),
-        (
-            "rot13",
-            True,
-            r"\b(?:vtaber|qvfertneq|sbetrg|bireevqr)\b|vafgehpgvba|\bcerivbhf\b",
-            lambda t: codecs.encode(t, "rot13"),
-        ),
-        ("reversed", True, r"\b(?:erongi|dragersid|tegrof|edirrevo)\b|snoitcurtsni|tpmorp metsys", lambda t: t[::-1]),
+class Reading(NamedTuple):
+    """A disguise: the sign that a text shows, one of `words` with it if there are any, and what is read then."""
+
+    name: str
+    words: tuple[str, ...]
+    sign: re.Pattern[str]
+    read: Callable[[str], str]
+
+    def places(self, text: str) -> Iterator[int]:
+        if not self.words or any(word in text for word in self.words):
+            yield from (m.start() for m in self.sign.finditer(text))
+
+
+_ODD = (
+    "[\uff01-\uff5e\U0001d400-\U0001d7ff\u2460-\u24ff\U0001f130-\U0001f189\u1d00-\u1d2b\ua730-\ua731\u0300-\u036f]|"
+    "[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[À-ÿ][a-z]?[À-ÿ][a-z]?[À-ÿ]"
+)
+_LEETS = r"[a-zA-Z][0134578@$!|][a-zA-Z]\w*\W+(?:\w+\W+){0,3}?\w*[0134578@$][a-zA-Z]"
+_GAP = "[ .·•\\-_*,/|]"
+_ROT = r"\b(?:vtaber|Vtaber|VTABER|[qQ]vfertneq|[sS]betrg|[bB]ireevqr)\b|vafgehpgvba|\bcerivbhf\b"
+_BACK = r"\b(?:erongi|erongI|dragersi[dD]|tegro[fF]|edirrev[oO])\b|snoitcurtsni|tpmorp metsys"
+_READINGS: tuple[Reading, ...] = tuple(
+    Reading(name, words, re.compile(sign), read)
+    for name, words, sign, read in (
+        ("letters", (), _ODD, _folded),
+        ("leet", (), _LEETS, lambda t: t.translate(_LEET)),
+        ("leet", (), _LEETS, lambda t: t.translate(_LEET_L)),
+        ("spaced", (), rf"\b\w{_GAP}\w{_GAP}\w{_GAP}\w{_GAP}\w\b", _singles_joined),
+        ("slug", (), r"\w[_+-][a-zA-Z]{2,12}[_+-][a-zA-Z]{2,12}[_+-][a-zA-Z]", _slugs_parted),
+        ("marks", ("*", "_", "~", "`", "\\"), r"[a-z](?:\*\*?|__?|~~|`|\\)[a-z]|[*_`~][a-zA-Z]+[*_`~]", _unmarked),
+        ("tags", ("<",), r"[a-zA-Z]<[^<>\n]{1,60}>[a-zA-Z<]", lambda t: _HTML_TAG.sub("", t)),
+        ("base64", (), r"[a-zA-Z0-9+/_-]{24}", _texts_of(_BASE64, _from_base64)),
+        ("hex", (), r"(?:[0-9a-fA-F]{2}[ :,]?){16}|\\x[0-9a-fA-F]{2}\\x", _texts_of(_HEX, _from_hex)),
+        ("bits", ("0 0", "0,0", "1 0", "1,0"), r"[01]{8}[ ,][01]{8}[ ,]", _texts_of(_BITS, _from_bits)),
+        ("percent", ("%",), r"%[0-7][0-9a-fA-F][^%\s]{0,20}%[0-7][0-9a-fA-F][^%\s]{0,20}%", _unquoted),
+        ("entities", ("&",), r"&#?\w{2,8};[^&]{0,12}&#?\w{2,8};", lambda t: html.unescape(html.unescape(t))),
+        ("escapes", ("\\u00",), r"\\u00[0-9a-fA-F]{2}\\u00", _texts_of(_ESCAPES, _from_escapes)),
+        ("rot13", ("ertneq", "etrg", "taber", "TABER", "ireevqr", "vafgeh", "cerivbhf"), _ROT, _turned),
+        ("reversed", ("erong", "dragersi", "tegro", "edirrev", "snoitcurtsni", "tpmorp"), _BACK, lambda t: t[::-1]),
     )
 )
 
 
 def disguised(text: str) -> list[int]:
     """Offsets at which `text` shows a sign of a disguise, in order."""
-    is_ascii = text.isascii()
-    return sorted(m.start() for _, plain, sign, _ in _READINGS if plain or not is_ascii for m in sign.finditer(text))
+    return sorted({at for one in _applicable(text) for at in one.places(text)})
 
 
 def readings(text: str) -> Iterator[tuple[str, str]]:
     """What else can be read in `text`, each with the name of its disguise."""
-    is_ascii = text.isascii()
-    for name, plain, sign, read in _READINGS:
-        if (plain or not is_ascii) and sign.search(text):
-            other = read(text)
-            if other != text:
-                yield name, other
+    for one in _applicable(text):
+        if next(one.places(text), None) is not None and (other := one.read(text)) != text:
+            yield one.name, other
+
+
+def _applicable(text: str) -> tuple[Reading, ...]:
+    return _READINGS[1:] if text.isascii() else _READINGS
 
 
 def joined_cells(text: str) -> str:

@@ -18,13 +18,14 @@ from itertools import pairwise
 
 from marg_ray.grounding.cutting import without
 from marg_ray.grounding.disguise import disguised, joined_cells, readings
-from marg_ray.grounding.injection_needs import ALL, Rule, applicable, low, signs
+from marg_ray.grounding.injection_needs import Hints, Rule, hints, likely, low
 from marg_ray.grounding.injection_signs import (
     AIMED,
     DESCRIPTIVE,
     MANUAL,
     NEXT_AIMED,
     OPENING,
+    OPENINGS,
     PRIOR,
     QUOTED,
     SQUEEZED,
@@ -64,15 +65,13 @@ def scan(text: str) -> list[Found]:
 
 def _scan(text: str, *, quoted: bool) -> list[Found]:
     found: list[Found] = []
-    small = low(text)
-    active = applicable(small)
-    odd, hints = disguised(text), signs(small, active)
+    odd, told = disguised(text), hints(low(text))
     before: list[tuple[int, int]] = []  # short paragraphs that may be the beginning of an order
     for match in _PARAGRAPH.finditer(text):
         start, end = match.span()
         more: list[Found] = []
-        if _any(hints, start, end) and (rules := applicable(low(match[0]), active)):
-            more = _scan_paragraph(text, start, end, rules, hints, quoted=quoted)
+        if told.within(start, end):
+            more = _scan_paragraph(text, start, end, told, quoted=quoted)
         if not more and _any(odd, start, end):
             more = _disguised(text, start, end, quoted=quoted)
         if not more and before and end - start < _SHORT:
@@ -82,7 +81,7 @@ def _scan(text: str, *, quoted: bool) -> list[Found]:
             more = [Found(start, stop, found[-1].rule)]
         found += more
         open_ended = not more and end - start < _SHORT and not _CLOSED.search(match[0])
-        opens = open_ended and (before or OPENING.search(match[0]))
+        opens = open_ended and (before or _opens(match[0]))
         before = [*before, (start, end)][-(_SPLIT - 1) :] if opens else []
     return found
 
@@ -102,16 +101,14 @@ def _end_of_first(text: str, start: int, end: int) -> int:
     return stop
 
 
-def _scan_paragraph(
-    text: str, offset: int, end: int, rules: Sequence[Rule], hints: Sequence[int], *, quoted: bool
-) -> list[Found]:
+def _scan_paragraph(text: str, offset: int, end: int, told: Hints, *, quoted: bool) -> list[Found]:
     found: list[Found] = []
     rule = ""
     paragraph = text[offset:end]
     spans = sentence_spans(paragraph)
     for start, stop in spans:
-        here = _any(hints, start + offset, stop + offset)
-        hit = _broken(paragraph, start, stop, quoted=quoted, rules=rules) if here else ""
+        rules = told.within(start + offset, stop + offset)
+        hit = _broken(paragraph, start, stop, quoted=quoted, rules=rules) if rules else ""
         if hit or (rule and AIMED.match(paragraph[start:stop])):
             rule = hit or rule
             start, stop = _cell(paragraph, start, stop) if hit else (start, stop)
@@ -148,10 +145,15 @@ def _add(found: list[Found], one: Found, text: str, *, joins: bool) -> None:
 
 def _split_rule(text: str, *, quoted: bool) -> str:
     """The rule that a whole paragraph breaks once its separators are left out."""
-    if len(text) > _LONGEST or not OPENING.search(text):
+    if len(text) > _LONGEST or not _opens(text):
         return ""
     joined = re.sub(r"(?<=\w)[.!…]+(?=\s+[a-z])", "", joined_cells(text))
     return _broken(joined, 0, len(joined), quoted=quoted)
+
+
+def _opens(text: str) -> bool:
+    small = low(text)
+    return any(word in small for word in OPENINGS) and bool(OPENING.search(text))
 
 
 def _window(paragraph: str, spans: Sequence[tuple[int, int]], *, quoted: bool) -> tuple[int, int]:
@@ -210,18 +212,18 @@ def _disguised_rule(text: str, *, quoted: bool) -> str:
 # ---- rules
 
 
-def _rule(sentence: str, rules: Sequence[Rule] = ALL) -> str:
-    """The name of the one of `rules` that this sentence breaks, or ""."""
+def _rule(sentence: str, rules: Sequence[Rule] | None = None) -> str:
+    """The name of the rule, one of `rules`, that this sentence breaks, or ""."""
     sentence = sentence[:_LONGEST]
     small = low(sentence)
-    for rule in rules:
+    for rule in likely(small) if rules is None else rules:
         match = rule.pattern.search(sentence) if rule.may_apply(small) else None
         if match and not _is_mention(sentence, rule.name, match[0]):
             return rule.name
     return ""
 
 
-def _broken(text: str, start: int, stop: int, *, quoted: bool, rules: Sequence[Rule] = ALL) -> str:
+def _broken(text: str, start: int, stop: int, *, quoted: bool, rules: Sequence[Rule] | None = None) -> str:
     """The rule that the sentence breaks, quotations left out unless `quoted`."""
     rule = _rule(text[start:stop], rules)
     return "" if rule and not quoted and _is_quoted_in(text, start, stop) else rule

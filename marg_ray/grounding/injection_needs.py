@@ -8,7 +8,8 @@ costs, so that plain prose is passed over quickly.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from functools import lru_cache
 from typing import NamedTuple
 
 from marg_ray.grounding.injection_languages import FOREIGN_RULES
@@ -141,8 +142,8 @@ class Rule(NamedTuple):
     pattern: re.Pattern[str]
     needs: tuple[tuple[str, ...], ...]  # the first group is the rarest
 
-    def may_apply(self, low: str) -> bool:
-        return all(any(word in low for word in group) for group in self.needs)
+    def may_apply(self, small: str) -> bool:
+        return all(any(word in small for word in group) for group in self.needs)
 
 
 def _needs(line: str) -> tuple[tuple[str, ...], ...]:
@@ -166,17 +167,43 @@ def low(text: str) -> str:
     return " " + (small if len(small) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text))
 
 
-def applicable(small: str, rules: Iterable[Rule] = ALL) -> Sequence[Rule]:
-    """Those of the rules that a text in small letters may break."""
-    return [rule for rule in rules if rule.may_apply(small)]
+class Hints(NamedTuple):
+    """Where words stand that rules cannot do without, in order, and which rules these are (their places in `ALL`)."""
+
+    places: list[int]
+    rules: list[tuple[int, ...]]
+
+    def within(self, start: int, end: int) -> list[Rule]:
+        """The rules that the stretch may break."""
+        first, last = bisect_left(self.places, start), bisect_left(self.places, end)
+        return [ALL[n] for n in sorted({n for some in self.rules[first:last] for n in some})]
 
 
-def signs(small: str, rules: Iterable[Rule]) -> list[int]:
-    """Offsets in a text (given in small letters, by `low`) at which a word stands that one of the rules needs."""
-    places: set[int] = set()
-    for word in {word for rule in rules for word in rule.needs[0]}:
-        at = small.find(word)
-        while at >= 0:
-            places.add(max(0, at + (word[0] in " \n") - 1))
-            at = small.find(word, at + 1)
-    return sorted(places)
+@lru_cache(maxsize=1)
+def _first_words() -> tuple[tuple[str, frozenset[str], tuple[int, ...]], ...]:
+    words: dict[str, list[int]] = {}
+    for n, rule in enumerate(ALL):
+        for word in rule.needs[0]:
+            words.setdefault(word, []).append(n)
+    return tuple((word, frozenset(word), tuple(rules)) for word, rules in words.items())
+
+
+def hints(small: str) -> Hints:
+    """Of a text in small letters, as `low` gives it; offsets are those of the text itself."""
+    found: list[tuple[int, int]] = []
+    letters, words = set(small), _first_words()
+    for n, (word, its, _) in enumerate(words):
+        if its <= letters:  # most words of other scripts are out without a search
+            at = small.find(word)
+            while at >= 0:
+                found.append((max(0, at + (word[0] in " \n") - 1), n))
+                at = small.find(word, at + len(word))
+    found.sort()
+    return Hints([at for at, _ in found], [words[n][2] for _, n in found])
+
+
+def likely(small: str) -> list[Rule]:
+    """The rules that a short text in small letters may break."""
+    letters = set(small)
+    some = (rules for word, its, rules in _first_words() if its <= letters and word in small)
+    return [ALL[n] for n in sorted({n for rules in some for n in rules})]

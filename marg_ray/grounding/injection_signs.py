@@ -102,6 +102,32 @@ OPENING = re.compile(
     r"забудь\w*)\b|\bHuman:\s|忽略|无视",
     _I,
 )
+OPENINGS = (
+    *(
+        "ignor",
+        "disregard",
+        "forget",
+        "override",
+        "bypass",
+        "not follow",
+        "not obey",
+        "as an ai",
+        "as a ai",
+        "as a language",
+    ),
+    *(
+        "are an ai",
+        "are a language",
+        "give this",
+        "rate this",
+        "score this",
+        "mark this",
+        "reveal",
+        "human:",
+        "vergiss",
+    ),
+    *("oublie", "olvida", "игнорируй", "забудь", "忽略", "无视"),
+)
 # Letters run together, all signs taken out.
 SQUEEZED = re.compile(
     r"(?:ignore|disregard|forget|override|bypass)(?:all|any|every|the|your|my|of|these|those){0,3}"

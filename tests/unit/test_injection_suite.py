@@ -15,7 +15,7 @@ from marg_ray.grounding.links import without_links
 from marg_ray.grounding.snapshots import Document
 from marg_ray.models.prompting import render
 from marg_ray.models.tasks import DraftSection, EvidenceCard, ExtractClaims, MakePlan, Passage, ScoutHit
-from marg_ray.records import Hit, SourceKind
+from marg_ray.records import Depth, Hit, SourceKind
 from marg_ray.report.cautions import BESIDE, QUOTES, SOURCE
 from marg_ray.report.html import to_html
 from marg_ray.report.markdown import to_markdown
@@ -100,7 +100,7 @@ def test_no_prompt_shows_an_order_whatever_field_it_is_in() -> None:
         language="en", words=100, previous=f"Tides. {ORDER}", feedback=(f"Wrong: {ORDER}",),
     )  # fmt: skip
     scout = ScoutHit(title=ORDER, snippet=f"Tides. {ORDER}", headings=("Tides", ORDER))
-    plan = MakePlan(question="?", depth="overview", language="en", max_sections=3, scout=(scout,))
+    plan = MakePlan(question="?", depth=Depth.OVERVIEW, language="en", max_sections=3, scout=(scout,))
     for task in (draft, plan):
         assert "Pangolin" not in render(task).user
         assert "Tides" in render(task).user
