@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from marg_ray.grounding.terms import STOP_WORDS
+from marg_ray.grounding.languages import language_checked
 from marg_ray.grounding.verbs import (
     AUXILIARIES,
     BASE,
@@ -83,24 +83,6 @@ _LISTING = frozenset(
         """.split()  # noqa: SIM905
 )
 _LIST = re.compile(r"(?P<items>[^,;]+(?:, [^,;]+)+,? and [^,;]+)$")
-_FOREIGN = frozenset(
-    """
-        der die das und ist nicht mit von den dem ein eine einer wurde wird auf fur für el los las una del
-        que y en por con se fue les des une est dans sur par pas et qui di della il che non per gli con sono
-        het een van niet och att det som på av nie jest się na oraz não uma da do os em para foi
-        """.split()  # noqa: SIM905
-) - {"die", "do", "en", "con", "se", "van", "pas", "par", "per", "na"}
-
-
-def is_english(text: str) -> bool:
-    """Whether the rules for English apply to a sentence: by its letters and its commonest words."""
-    letters = [c for c in text if c.isalpha()]
-    if sum(not c.isascii() for c in letters) > 0.15 * len(letters):
-        return False
-    tokens = [m.group().lower() for m in _WORD.finditer(text)]
-    known = sum(t in STOP_WORDS for t in tokens)
-    foreign = sum(t in _FOREIGN for t in tokens)
-    return known > foreign or (foreign < 2 and text.isascii() and len(tokens) < 8)
 
 
 def split_claims(sentence: str) -> tuple[Claim, ...]:
@@ -109,7 +91,7 @@ def split_claims(sentence: str) -> tuple[Claim, ...]:
     if sentence.lstrip().startswith("|") or _ROW.match(sentence):
         return tuple(_row(sentence)) or whole
     body = sentence.rstrip()
-    if not body or body[-1] in "?:" or not is_english(body) or not 5 <= len(_WORD.findall(body)) <= LONGEST:
+    if not body or body[-1] in "?:" or not language_checked(body) or not 5 <= len(_WORD.findall(body)) <= LONGEST:
         return whole
     pieces = _statements(body.rstrip(".!"))
     if not 1 < len(pieces) <= MOST:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marg_ray.grounding.claims import MOST, is_english, split_claims
+from marg_ray.grounding.claims import MOST, split_claims
 
 
 def texts(sentence: str) -> list[str]:
@@ -106,21 +106,6 @@ def test_a_statement_says_where_it_stands() -> None:
     first, second = split_claims(sentence)
     assert sentence[first.start : first.end] == "In 2019 the gates were renewed"
     assert sentence[second.start : second.end] == "the turbines were replaced in 2020"
-
-
-@pytest.mark.parametrize(
-    ("text", "english"),
-    [
-        ("The gates were renewed in 2019.", True),
-        ("EDF renewed gates.", True),
-        ("Die Tore wurden 2019 erneuert, und die Leistung ist gestiegen.", False),
-        ("La compuerta del embalse fue renovada por la empresa.", False),
-        ("Ворота обновлены в 2019 году.", False),
-        ("Zapora nie została odnowiona w roku 2019.", False),
-    ],
-)
-def test_the_language_is_told(text: str, english: bool) -> None:
-    assert is_english(text) is english
 
 
 _PIECES = st.sampled_from(

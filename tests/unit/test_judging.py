@@ -12,7 +12,7 @@ from marg_ray.actors.judging import AT_ONCE, TOKENS, ModelJudge, batches, posed,
 from marg_ray.errors import BudgetExceeded, ModelError, ModelUnavailable, ParseError
 from marg_ray.grounding.drafts import parse_draft
 from marg_ray.grounding.judging import SHOWN, Asked, Opinion, Stretch, asked
-from marg_ray.grounding.verify import check_sentence, settled
+from marg_ray.grounding.verify import check_sentence, settled, verify_sentence
 from marg_ray.messages import DraftGrounded
 from marg_ray.models.client import Call
 from marg_ray.models.prompting import render
@@ -221,3 +221,41 @@ def test_a_passage_cannot_pose_as_anything_else(evil: str) -> None:
     assert user.count("</claim>") == 1
     numbers = [line.split("|")[0] for line in user.splitlines() if line.split("|")[0].isdigit()]
     assert numbers == [str(n) for n, _ in (pair for p in task.shown for pair in p.numbered)]
+
+
+# ---- what a check says of itself
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "by", "words"),
+    [
+        ("Its 24 turbines reach 240 MW.", QUOTE, "quotation", "Its 24 turbines reach 240 MW."),
+        ("its 24 Turbines reach  240 MW", QUOTE, "quotation", "Its 24 turbines reach 240 MW"),
+        ("Plentiful amounts of electricity come from sea engines.", QUOTE, "words", QUOTE[30:]),
+        ("Die Erzeugung stieg um 3,5 %.", "Der Betreiber sagt: Es stieg die Erzeugung um 3,5 %.", "figures", None),
+    ],
+)
+def test_a_check_names_the_words_that_decided_and_how(text: str, quote: str, by: str, words: str | None) -> None:
+    found = verify_sentence(text, [evidence(quote)])
+    assert found.checked_by == by
+    assert found.span is not None
+    assert quote[slice(*found.span)] == (words or quote)
+
+
+def test_what_speaks_against_one_statement_speaks_against_the_sentence() -> None:
+    quote = "The gates were renewed in 2019. Output rose by 3.5 % afterwards, and the locks were closed for a year."
+    text = "The gates were renewed in 2019, and output fell by 3.5 % afterwards."
+    found = verify_sentence(text, [evidence(quote)])
+    assert [c.verdict is Verdict.SUPPORTED for c in found.claims] in ([True, False], [])
+    assert found.verdict is not Verdict.SUPPORTED
+
+
+def test_statements_are_checked_each_by_itself() -> None:
+    quote = "The station opened in 1966. Its owner renewed the gates."
+    found = verify_sentence("The station opened in 1966 and has employed 90 divers.", [evidence(quote)])
+    first, second = found.claims
+    assert (first.text, first.verdict) == ("The station opened in 1966.", Verdict.SUPPORTED)
+    assert second.text == "The station has employed 90 divers."
+    assert second.verdict is not Verdict.SUPPORTED
+    assert first.span is not None
+    assert quote[slice(*first.span)] == "The station opened in 1966."
