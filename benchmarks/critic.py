@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.verification_sets import articles
+from marg_ray.grounding.critique import abbreviations
 from marg_ray.grounding.critique.prose import Line
 from marg_ray.grounding.critique.signals import CLARITY, OBJECTIVITY, measured
 from marg_ray.records import Block, Draft, Grounding, Section, Sentence, SentenceVerdict, Verdict
@@ -65,8 +66,9 @@ def main() -> None:
     parser.add_argument("--show", default="", help="a kind: print what is accused in untouched sections")
     given = parser.parse_args()
     chance = Random(given.seed)
-    sections = list(_sections(articles(given.data), chance, given.sections))
-    accused, sentences = _false_alarms(sections, given.show)
+    whole = articles(given.data)
+    sections = list(_sections(whole, chance, given.sections))
+    accused, sentences = _false_alarms(sections, whole, given.show)
     print(f"{len(sections)} sections of {sentences} sentences\n")
     print(f"{'kind':24s} {'planted':>8s} {'named':>7s} {'sections accused':>17s} {'sentences accused':>18s}")
     for kind, (signal, plant) in PLANTS.items():
@@ -106,10 +108,22 @@ def _named(title: str, texts: list[str]) -> list[tuple[str, str]]:
     return [(i.signal, i.sentence) for i in found.issues if i.signal]
 
 
-def _false_alarms(sections: list[tuple[str, list[str]]], show: str) -> tuple[dict[str, list[tuple[int, str]]], int]:
+def _spelled_elsewhere(kind: str, sentence: str, whole: list[list[str]]) -> bool:
+    """Whether the rest of the article spells out all that the sentence abbreviates."""
+    if kind != "undefined_abbreviation":
+        return False
+    known = abbreviations.KNOWN.union(*(abbreviations.defined(text) for part in whole for text in part))
+    return abbreviations.named(sentence) <= known
+
+
+def _false_alarms(
+    sections: list[tuple[str, list[str]]], whole: dict[str, list[list[str]]], show: str
+) -> tuple[dict[str, list[tuple[int, str]]], int]:
     accused: dict[str, list[tuple[int, str]]] = {}
     for number, (title, texts) in enumerate(sections):
         for kind, sentence in _named(title, texts):
+            if _spelled_elsewhere(kind, sentence, whole[title]):
+                continue
             accused.setdefault(kind, []).append((number, sentence))
             if kind == show:
                 print(f"  {title}: {sentence}")

@@ -118,6 +118,7 @@ def test_what_is_at_fault_is_named_with_its_words(kind: str, texts: list[str], w
         "According to another source the station produces about 620 gigawatt hours of electricity a year.",
         "The tidal power station at Sihwa has a capacity of 254 megawatts.",
         "It is likely that more tidal power stations will be built.",
+        "The Rance is the best documented tidal power station.",
     ],
 )
 def test_what_is_in_order_is_left_alone(text: str) -> None:
@@ -154,6 +155,7 @@ def test_a_sentence_of_another_section_is_a_repetition_there() -> None:
         ("capacity in megawatts of tidal stations", True),
         ("electricity produced a year", True),
         ("salaries and pensions of the workers", False),
+        ("electricity from tidal power stations in the region: observed: power", True),  # little more than its section
         ("what are tidal stations", True),  # asks no more than the question does
     ],
 )

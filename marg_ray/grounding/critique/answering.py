@@ -12,6 +12,7 @@ from marg_ray.records import Verdict
 Clean = Callable[[Line], bool]
 
 _ANSWERED = 0.5  # of the words that set a sub-question apart from its section and the question
+_APART = 0.34  # of its words that do so: where they are fewer, it asks what its section and the question ask
 _ASKING = frozenset(
     content_terms(
         "what which who whose why how many much when where does explain describe list compare comparison overview "
@@ -33,6 +34,8 @@ def unanswered(part: Part, question: str, clean: Clean) -> list[str]:
 
 def _is_answered(asked: frozenset[str], given: frozenset[str], said: frozenset[str], sound: list[Line]) -> bool:
     own = asked - given
+    if 0 < len(own) < _APART * len(asked):
+        return len(asked & said) >= 2
     if own:
         return any(len(line.terms & own) >= _ANSWERED * len(own) for line in sound) or _near(own, said)
     return bool(asked & said) or (bool(sound) and not asked)

@@ -70,7 +70,7 @@ def strangers(part: Part, question: str, clean: Clean) -> tuple[bool, list[Flag]
 
     What speaks of it is a sentence with a word of title, queries or question, and in turn what has a word of these.
     """
-    around = _telling(" ".join((part.title, *part.queries, question)))
+    subject = around = _telling(" ".join((part.title, *part.queries, question)))
     lines = [line for line in part.lines if line.is_prose and not refers_back(line.text)]
     if sum(bool(line.telling & around) for line in lines) < _ANCHORS:
         return False, []
@@ -88,7 +88,8 @@ def strangers(part: Part, question: str, clean: Clean) -> tuple[bool, list[Flag]
             instruction=f"Say what this has to do with {part.title}, or leave it out: {shortened(line.text, 60)}",
         )
         for line in left
-        if len(line.telling) >= _TOLD and not line.telling & around and not _LEANS.search(line.text)
+        if len(line.telling) >= _TOLD
+        and not (line.telling & around or _telling(line.headings) & subject or _LEANS.search(line.text))
     ]
 
 

@@ -37,7 +37,8 @@ _OPINION = re.compile(
     r"it is (?:a pity|a shame|sad|unfortunate|tragic|time) that|"
     r"(?:is|are|was|were|remains?) (?:by far |arguably |simply |clearly |certainly |easily )?(?:the )?"
     r"(?:best|worst|greatest|finest|most (?:beautiful|impressive|exciting|important|disastrous|terrible|wonderful))\b"
-    r"(?!-)|ought to (?:be|have)|deserves? (?:to be|better|more|praise)|(?:far|much) too (?:little|much|slow|late)|"
+    r"(?!-| (?:known|documented|studied|available|described|preserved|understood|suited|seen|used|of \d|on record))|"
+    r"ought to (?:be|have)|deserves? (?:to be|better|more|praise)|(?:far|much) too (?:little|much|slow|late)|"
     r"(?:clearly|surely|certainly) (?:a|an|the) (?:mistake|failure|success|triumph|disaster)|"
     r"(?:a|an) (?:huge|complete|total|utter) (?:success|failure|disaster|triumph|mistake))\b",
     re.IGNORECASE,

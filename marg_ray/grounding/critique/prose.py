@@ -29,6 +29,7 @@ class Line:
     is_prose: bool = True
     verdict: Verdict | None = None
     sources: frozenset[str] = frozenset()
+    headings: str = ""  # over the passages that it cites
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -95,6 +96,7 @@ def _lines(judged: Judged, evidence: Mapping[str, Evidence]) -> Iterator[Line]:
     for block in judged.draft.blocks:
         run += block.kind == "heading"
         for sentence in block.sentences:
+            cited = [evidence[c] for c in sentence.citations if c in evidence]
             yield Line(
                 section=judged.section.id,
                 at=at,
@@ -102,7 +104,8 @@ def _lines(judged: Judged, evidence: Mapping[str, Evidence]) -> Iterator[Line]:
                 text=plain_text(sentence.text),
                 is_prose=block.kind != "table",
                 verdict=verdicts[at].verdict if at < len(verdicts) else None,
-                sources=frozenset(evidence[c].source for c in sentence.citations if c in evidence),
+                sources=frozenset(e.source for e in cited),
+                headings=" ".join(dict.fromkeys(e.heading for e in cited)),
             )
             at += 1
 
