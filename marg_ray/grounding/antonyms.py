@@ -13,14 +13,14 @@ VERBS = """
     raise lift elevate heighten boost hoist | lower reduce cut depress
     improve ameliorate enhance recover better | worsen deteriorate impair degrade decline
     win prevail triumph | lose fail
-    beat defeat | lose
+    beat | lose
     accept approve adopt embrace ratify grant | reject refuse decline disapprove veto rebuff spurn deny
     agree concur consent assent | disagree dissent refuse object
     pass | fail reject
     open reopen unlock unseal | close shut lock seal
     buy purchase acquire | sell
     support back endorse favour favor champion advocate defend | oppose resist object undermine
-    allow permit legalise legalize enable authorise authorize let sanction legitimate | ban prohibit forbid block bar
+    allow permit enable authorise authorize let sanction legitimate | ban prohibit forbid block bar
         outlaw disallow prevent
     include incorporate contain | exclude omit
     cause trigger provoke induce spark | prevent avert forestall
@@ -153,7 +153,6 @@ VERBS = """
     abandon desert | keep
     halve | double
     multiply | divide
-    ban | legalise legalize
     forget | remember
     free | enslave
     colonise colonize | decolonise decolonize
@@ -188,7 +187,8 @@ PLACED = """
     himself | herself
     here | there
     then | now
-    will | would
+    defeated beat | lost
+    legalised legalized | banned
     every each all | no some few
     until till | after
     between | outside

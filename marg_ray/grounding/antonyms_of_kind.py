@@ -226,7 +226,7 @@ ADJECTIVES = """
 OTHERS = """
     rise growth increase gain upturn boom expansion | fall decline decrease loss downturn bust reduction drop recession
         slump
-    success victory win triumph | failure defeat loss
+    success victory triumph | failure defeat
     profit | loss
     acceptance approval adoption | rejection refusal disapproval
     support | opposition resistance
@@ -266,7 +266,6 @@ OTHERS = """
     actor | actress
     ancestor predecessor | descendant successor
     predecessor | successor
-    cause | effect result consequence
     strength | weakness
     advantage benefit | disadvantage drawback
     increase | reduction

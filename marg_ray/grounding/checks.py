@@ -28,6 +28,8 @@ from marg_ray.grounding.roles import exchanged, turned_course
 from marg_ray.grounding.terms import content_terms
 from marg_ray.records import Verdict
 
+_VERSION = 0.6  # of the content words of a sentence that another version of it shares
+_PART = 0.8  # of the content words of a passage's sentence that stand in one made of two
 _NEAR = 5  # sentences besides the best one that are asked whether they say the same
 _SAME_MATTER = 0.7  # recall from which another value is a contradiction, not another subject
 
@@ -245,6 +247,8 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
 def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint]) -> list[Complaint]:
     """What the passages do have, but elsewhere: one complaint of each kind that there is none of yet."""
     units, near = alignment.units, alignment.near[:_NEAR]
+    if not _is_version(sentence, units):
+        return []
     kinds = {c.kind for c in found}
     wrong = [
         None if "name" in kinds else misplaced_name(sentence, units, near),
@@ -286,7 +290,18 @@ _TURNED = {
 }
 
 
+def _is_version(sentence: Unit, units: Sequence[Unit]) -> bool:
+    """Whether the best sentence of the passages says most of the sentence, or is nearly all in it."""
+    if not units:
+        return False
+    shared = len(sentence.terms & units[0].terms)
+    mine, theirs = len(sentence.terms), len(units[0].terms)
+    return shared >= _VERSION * mine or (shared >= _PART * theirs and shared * 3 >= mine)
+
+
 def _turned(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], against: Verdict) -> list[Complaint]:
+    if not _is_version(sentence, units):
+        return []
     found: list[Complaint] = []
     if word := added_negation(sentence, units, near):
         found.append(

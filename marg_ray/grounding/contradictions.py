@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from marg_ray.grounding.dates import Date
-from marg_ray.grounding.opposites import SIDES
+from marg_ray.grounding.opposites import opposites
 from marg_ray.grounding.quantities import Quantity
 from marg_ray.grounding.statements import Statement, statements
 from marg_ray.grounding.terms import stem
@@ -67,8 +67,7 @@ def _same_words(one: Statement, other: Statement) -> bool:
     smaller = min(len(one.terms), len(other.terms))
     if len(plain) < _SHARED_WORDS or len(shared) < _OVERLAP * smaller or min(len(only_one), len(only_other)) > 1:
         return False
-    sides = {entry for term in only_other for entry in SIDES.get(term, ())}
-    if any((pair, 1 - side) in sides for term in only_one for pair, side in SIDES.get(term, ())):
+    if any(opposites(term) & only_other for term in only_one):
         return False
     # "inner gate" and "outer gate": each has a word of its own in front of the same word
     return not any(one.before.get(t) in only_one and other.before.get(t) in only_other for t in shared)

@@ -8,7 +8,7 @@ from itertools import combinations
 
 from marg_ray.grounding.alignment import Unit
 from marg_ray.grounding.negation import is_negation
-from marg_ray.grounding.opposites import FOREIGN_SIDES, opposed
+from marg_ray.grounding.opposites import foreign_sides, opposed
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
 _COPY = 0.7  # share of common words in order from which two sentences are versions of one
@@ -67,7 +67,7 @@ def _opposed(swaps: Sequence[_Swap], english: bool) -> tuple[str, str, str] | No
         if not (a and b and len(a) <= 4 and len(b) <= 4):
             continue
         for word in a:
-            if word in b or word in STOP_WORDS or (not english and stem(word) not in FOREIGN_SIDES):
+            if word in b or word in STOP_WORDS or (not english and stem(word) not in foreign_sides()):
                 continue
             for other in b:
                 if other not in a and other not in STOP_WORDS and opposed(word, other):

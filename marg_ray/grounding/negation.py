@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from marg_ray.grounding.opposites import DENIALS, FOREIGN_NEGATIONS, NEGATIONS, denies, has_denying_prefix
+from marg_ray.grounding.opposites import DENIALS, FOREIGN_NEGATIONS, NEGATIONS, denies, has_denying_prefix, may_deny
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
 _SCOPE = 3  # content words after a negation that it may negate
@@ -86,6 +86,8 @@ def negated_stems(found: Sequence[Scope]) -> frozenset[str]:
     return frozenset(t for scope in found for t in scope.stems)
 
 
-def affixed(word: str, others: Sequence[str]) -> str:
+def affixed(word: str, others: Iterable[str]) -> str:
     """The word among `others` that is `word` with a denying prefix, or the other way round, or ""."""
-    return next((o for o in others if denies(word, o) or denies(o, word)), "")
+    if may_deny(word) or word.endswith("ful"):
+        return next((o for o in others if denies(word, o) or denies(o, word)), "")
+    return next((o for o in others if may_deny(o) and denies(o, word)), "")

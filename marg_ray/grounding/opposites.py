@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache, lru_cache
 
 from marg_ray.grounding.antonyms import IRREGULAR, PLACED, VERBS
 from marg_ray.grounding.antonyms_of_kind import ADJECTIVES, OTHERS
@@ -95,8 +96,7 @@ def _inflected_verb(word: str, irregular: dict[str, tuple[str, ...]]) -> list[st
     for base, forms in irregular.items():  # "reopen" is regular, "rebuild" goes like "build"
         if word == base or (len(base) > 3 and word in (f"re{base}", f"over{base}", f"under{base}")):
             return [word, *(word.removesuffix(base) + form for form in forms)]
-    short = f"{word}{word[-1]}" if _DOUBLED.search(word) else word.removesuffix("e")
-    return [word, f"{short}ed", f"{short}ing"]
+    return [word]  # the regular forms have its stem
 
 
 def _inflected_adjective(word: str) -> list[str]:
@@ -108,7 +108,8 @@ def _inflected_adjective(word: str) -> list[str]:
     return [word, f"{short}er", f"{short}est", adverb]
 
 
-def _read() -> tuple[Sides, Sides, Sides]:
+@cache
+def _tables() -> tuple[Sides, Sides, Sides]:
     """The opposites by stem, those that are judged only in the same place, by word, and those of other languages."""
     irregular = _irregular()
     tables: list[tuple[str, Callable[[str], list[str]]]] = [
@@ -134,15 +135,35 @@ def _read() -> tuple[Sides, Sides, Sides]:
     return sides, placed, {key: sides[key] for key in foreign}
 
 
-SIDES, PLACED_SIDES, FOREIGN_SIDES = _read()
+def sides() -> Sides:
+    """Each stem to the (pair, side) entries it stands in; the first call reads the lists."""
+    return _tables()[0]
+
+
+def placed_sides() -> Sides:
+    """The same for words that are judged only where they stand in the same place."""
+    return _tables()[1]
+
+
+def foreign_sides() -> Sides:
+    return _tables()[2]
+
+
+@lru_cache(maxsize=8192)
+def opposites(term: str) -> frozenset[str]:
+    """The stems of the opposites of a stem."""
+    mine = {(pair, 1 - side) for pair, side in sides().get(term, ())}
+    return frozenset(t for t, entries in sides().items() if mine & set(entries)) if mine else frozenset()
 
 
 def opposed(word: str, other: str) -> bool:
     """Whether two words are opposites: by the lists, or one is the other with "un-", "in-" or "dis-" before it."""
-    mine = SIDES.get(stem(word))
-    if mine and (theirs := SIDES.get(stem(other))) and any((pair, 1 - side) in theirs for pair, side in mine):
-        return True
-    return denies(word, other) or denies(other, word)
+    return stem(other) in opposites(stem(word)) or denies(word, other) or denies(other, word)
+
+
+def may_deny(word: str) -> bool:
+    """Whether it is worth asking `denies` about a word."""
+    return len(word) > 5 and (word.startswith(_PREFIXES) or word.endswith("less"))
 
 
 def denies(word: str, base: str) -> bool:
@@ -171,6 +192,7 @@ def has_denying_prefix(word: str) -> bool:
     )
 
 
+_PREFIXES = ("un", "non", "in", "im", "il", "ir", "dis", "mis")
 _NOT_DENIED = frozenset(("ion", "ions", "ited", "iform", "iformed", "ique", "it", "its", "iversal"))
 _DENIED_WITH: dict[str, frozenset[str]] = {
     "un": frozenset(),

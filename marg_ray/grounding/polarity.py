@@ -13,13 +13,14 @@ from marg_ray.grounding.alignment import VAGUE, Unit
 from marg_ray.grounding.negation import affixed, is_negation, is_negative, negated_stems
 from marg_ray.grounding.opposites import (
     DENIALS,
-    FOREIGN_SIDES,
     HEDGES,
-    PLACED_SIDES,
     QUANTIFIERS,
-    SIDES,
     WIDE_NEGATIONS,
+    foreign_sides,
     opposed,
+    opposites,
+    placed_sides,
+    sides,
 )
 from marg_ray.grounding.slots import common, fillers
 from marg_ray.grounding.terms import STOP_WORDS, stem
@@ -38,7 +39,7 @@ def added_negation(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) 
         if not scope.stems or any(set(scope.stems[:2]) & negated_stems(u.scopes) for u in around):
             continue
         head, word = scope.stems[0], scope.words[0]
-        if any(affixed(word, u.words) or any(opposed(word, w) for w in u.words) for u in around):
+        if any(opposites(head) & u.terms or affixed(word, u.words) for u in around):
             continue
         stating = [u for u in units if head in u.terms]
         if stating and (silent or (not scope.implied and not all(is_negative(u.words) for u in stating))):
@@ -154,7 +155,7 @@ def opposite(
         for at, word in enumerate(sentence.words):
             if word in STOP_WORDS or len(word) < 3 or stem(word) in unit.terms:
                 continue
-            if not english and stem(word) not in FOREIGN_SIDES:
+            if not english and stem(word) not in foreign_sides():
                 continue
             for other in _opposites_in(unit, word):
                 if stem(other) in sentence.terms or _said_alike(word, unit):
@@ -167,19 +168,16 @@ def opposite(
 
 
 def _opposites_in(unit: Unit, word: str) -> list[str]:
-    sides = SIDES.get(stem(word), ())
-    found = [
-        other
-        for other in unit.words
-        if len(other) > 2 and any((pair, 1 - side) in SIDES.get(stem(other), ()) for pair, side in sides)
-    ]
-    return found or ([other] if (other := affixed(word, unit.words)) else [])
+    there = opposites(stem(word)) & unit.terms
+    if there:
+        return [w for w in unit.words if len(w) > 2 and stem(w) in there]
+    return [other] if (other := affixed(word, unit.words)) else []
 
 
 def _said_alike(word: str, unit: Unit) -> bool:
     """Whether the passage has another word of the same side: "rose" beside its "increased"."""
-    sides = SIDES.get(stem(word), ())
-    return any(entry in SIDES.get(term, ()) for entry in sides for term in unit.terms)
+    entries = set(sides().get(stem(word), ()))
+    return bool(entries) and any(entries & set(sides().get(term, ())) for term in unit.terms)
 
 
 def _same_place(sentence: Unit, at: int, unit: Unit, other: str) -> bool:
@@ -207,14 +205,14 @@ def _negation_explains(sentence: Unit, word: str, unit: Unit, other: str) -> boo
 def misplaced(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> tuple[str, str] | None:
     """A small word ("to") or direction that stands where the best sentence has its opposite ("from"), or None."""
     for at, token in enumerate(sentence.tokens):
-        placed = PLACED_SIDES.get(token.word, ())
+        placed = placed_sides().get(token.word, ())
 
         def turns(other: str, word: str = token.word, placed: Sequence[tuple[int, int]] = placed) -> bool:
-            if any((pair, 1 - side) in PLACED_SIDES.get(other, ()) for pair, side in placed):
+            if any((pair, 1 - side) in placed_sides().get(other, ()) for pair, side in placed):
                 return True
             return word not in STOP_WORDS and other not in STOP_WORDS and opposed(word, other)
 
-        if (placed or token.term in SIDES) and (other := instead(sentence, at, units, near, turns)):
+        if (placed or token.term in sides()) and (other := instead(sentence, at, units, near, turns)):
             return token.word, other
     return None
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from marg_ray.grounding.dates import MONTHS
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,٫٬]\d+)*(?:['’][^\W\d_]+)?|[,;:()–—]")
@@ -53,7 +54,7 @@ def name_runs(sentence: Sequence[Token]) -> list[tuple[int, int]]:
     at = 0
     while at < len(sentence):
         one = sentence[at]
-        if not one.capital or (one.word in STOP_WORDS or one.word == "no") or len(one.word) < 2:
+        if not one.capital or (one.word in STOP_WORDS or one.word == "no") or len(one.word) < 2 or one.word in MONTHS:
             at += 1
             continue
         end = at + 1
