@@ -39,7 +39,10 @@ _OBJECT = re.compile(
     r"\b\w+(?:ed|made|found|saw|put|took|gave|called|used|held|kept|left|led|sent|met|won|lost|bought|sold) it\b"
     r"(?! \w+ (?:to|for|that)\b)"
 )
-_SO = re.compile(r"\b(?:do|did|does|doing|done) (?:so|this|that)\b|\bthe (?:former|latter|aforementioned)\b")
+_SO = re.compile(
+    r"\b(?:do|did|does|doing|done) (?:so|this|that)\b|\bthe (?:former|latter|aforementioned)\b|"
+    r"\b(?:that|this|the same) (?:year|day|month|week|season|night|time)\b"
+)
 _FIGURE = re.compile(
     r"(?:It|This|That|They|These|The (?:figure|number|total|amount|rate|share|price|cost|value|capacity|score|toll))"
     r" (?:is|was|are|were|has|had|rose|fell|grew|increased|decreased|reached|stood|amounted|dropped)\b[^.]*\d|"

@@ -149,10 +149,13 @@ def _cells(report: Report) -> tuple[int, int]:
     told = " ".join((*report.unknowns, *(g.reason for g in report.gaps))).casefold()
     good = total = 0
     if found is None:
-        for clause in clauses(report.question, titles):
+        asked = clauses(report.question, titles)
+        for clause in asked:
             section = next((s for s in report.sections if s.title.casefold() == clause.text.casefold()), None)
+            section = section or (report.sections[0] if len(asked) == 1 else None)
+            stands = section is not None and (bool(section.sentences) or bool(section.gap))
             total += 1
-            good += section is None or bool(section.sentences) or section.id in {g.section for g in report.gaps}
+            good += stands or clause.text.casefold() in told
         return good, total
     for name in found.names:
         sections = [s for s in report.sections if names_item(s.title, name) or s.title.casefold() == name.casefold()]
@@ -160,9 +163,9 @@ def _cells(report: Report) -> tuple[int, int]:
         for clause in clauses(report.question, titles):
             wanted = facet(report.question, clause.text, (clause.text,))
             wanted = replace(wanted, own=wanted.own - {*found.names}, defined="")
-            told = wanted.kind in TOLD_BY_WORDS
+            by_words = wanted.kind in TOLD_BY_WORDS
             total += 1
-            answered = any(speaks_of(wanted, t, 0.0) for t in text) if told else bool(text)
+            answered = any(speaks_of(wanted, t, 0.0) for t in text) if by_words else bool(text)
             good += answered or name.casefold() in told
     return good, total
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -76,7 +77,8 @@ def write_wiki(data: Path, folder: Path) -> str:
         path = folder / f"{row['title'].replace('/', '_')}.md"
         if not path.exists():
             title = row["title"].replace("_", " ")
-            path.write_text("\n\n".join([f"# {title}", row["summary"], *_sections(row["content"], 2)]) + "\n", "utf-8")
+            summary = re.sub(r"(?<=[a-z)])\.(?=[A-Z])", ". ", row["summary"])  # paragraphs were joined without a space
+            path.write_text("\n\n".join([f"# {title}", summary, *_sections(row["content"], 2)]) + "\n", "utf-8")
     return ""
 
 

@@ -10,6 +10,8 @@ from marg_ray.errors import BudgetExceeded, ParseError
 from marg_ray.language import detect
 from marg_ray.messages import Message, PlanReady
 from marg_ray.models.client import Call, ModelClient
+from marg_ray.models.extractive.clauses import clauses
+from marg_ray.models.extractive.enumerations import items
 from marg_ray.models.tasks import MakePlan, PlanIdea, ScoutHit, SectionIdea
 from marg_ray.records import Depth, Note, Plan, Request, RequestClass, Role, Section, Usage, Zone
 from marg_ray.seams import Embedder, Offload
@@ -34,7 +36,9 @@ class Planner:
         request = task.request
         spoken: str = await self.light(detect, request.question)
         language = request.language or spoken
-        limit = SECTIONS[request.depth] if task.answerability.zone is not Zone.NEAREST else NEAREST_SECTIONS
+        limit = SECTIONS[request.depth]
+        if task.answerability.zone is Zone.NEAREST:
+            limit = min(limit, await self.light(_things, request.question, tuple(h.title for h in task.scout)))
         ask = MakePlan(
             question="\n".join((request.question, *task.rejections)),
             depth=request.depth,
@@ -65,6 +69,12 @@ class Planner:
             queries = list(dict.fromkeys(q for section in plan.sections for q in section.queries))
             with suppress(Exception):  # then each search does it, or says what is wrong
                 await self.embedder.embed(queries)
+
+
+def _things(question: str, titles: tuple[str, ...]) -> int:
+    """How much a question asks in one: no passage speaks of it all at once, and each thing is looked for by itself."""
+    found = items(question, titles)
+    return max(NEAREST_SECTIONS, len(found.names) if found else len(clauses(question, titles)))
 
 
 def _whole(question: str) -> SectionIdea:

@@ -66,9 +66,12 @@ _MARKS = re.compile(
 )
 
 
+_EMPTY = re.compile(r"\s*\(\s*[,;]?\s*\)(?=\s|[.,;])")  # not the "()" of a function's name
+
+
 def clean(text: str) -> str:
-    """White space as single spaces, the source's own reference marks taken out."""
-    return squeeze(_MARKS.sub("", text))
+    """White space as single spaces, the source's own reference marks and brackets that lost their content taken out."""
+    return squeeze(_EMPTY.sub("", _MARKS.sub("", text)))
 
 
 def card_of(evidence: EvidenceCard, banned: frozenset[str]) -> Card:

@@ -13,6 +13,7 @@ from marg_ray.models.extractive.words import FUNCTION_WORDS, asked_terms, is_eng
 class Kind(StrEnum):
     """What a clause asks for."""
 
+    HAPPENED = "happened"
     PREPARE = "prepare"
     RISK = "risk"
     CONSEQUENCE = "consequence"
@@ -37,6 +38,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern, re.I))
     for kind, pattern in (
         (Kind.COMPARE, r"\bdiffer(s|ed|ences?|ent)?\b|\bcompar(e[sd]?|ing|isons?)\b|\bversus\b|\bvs\b|\bbetter than\b"),
+        (Kind.HAPPENED, r"^what happened\b|^what (went on|took place)\b"),
         (Kind.PREPARE, r"\bprepar\w+|\bevacuat\w+|\bprecautions?\b"),
         (Kind.RISK, r"\brisks?\b|\bgo(es)? wrong\b|\bwent wrong\b|\bproblems?\b|\btroubles?\b|\bpitfalls?\b|"
                     r"\bdangers?\b"
@@ -63,6 +65,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
 )  # fmt: skip
 
 CUES: dict[Kind, tuple[str, ...]] = {
+    Kind.HAPPENED: ("incident", "accident", "lost", "died", "killed", "crashed", "sank", "imploded", "exploded",
+                    "collapsed", "disappeared", "discovered", "attack", "fire", "ended", "destroyed"),
     Kind.PREPARE: ("preparation", "preparations", "prepared", "evacuated", "evacuation", "warning", "warnings",
                    "precaution", "suspended", "closed", "shelters", "emergency", "advisory", "cancelled"),
     Kind.RISK: ("risk", "problem", "trouble", "broken", "failure", "fail", "conflict", "danger", "criticism",
@@ -73,7 +77,8 @@ CUES: dict[Kind, tuple[str, ...]] = {
                  "attributed", "blamed", "driven"),
     Kind.MAKE: ("made", "synthesis", "production", "process", "produced", "built", "preparation", "manufactured"),
     Kind.RESPONSE: ("response", "relief", "aid", "reaction", "support", "assistance", "condemned", "pledged",
-                    "criticised", "praised", "rescue"),
+                    "criticised", "praised", "rescue", "announced", "guaranteed", "donated", "deployed",
+                    "ordered"),
     Kind.COMPARE: ("difference", "unlike", "whereas", "similar", "than", "both", "contrast"),
     Kind.HOW_TO: ("must", "should", "need", "step", "run", "command", "use", "first"),
     Kind.WHEN: ("date", "year", "began", "started", "founded", "announced", "launched"),
@@ -89,6 +94,8 @@ TOLD_BY_WORDS = frozenset({Kind.PREPARE, Kind.RISK, Kind.CONSEQUENCE, Kind.CAUSE
 HEADINGS: dict[Kind, re.Pattern[str]] = {
     kind: re.compile(rf"\b(?:{pattern})\b", re.I)
     for kind, pattern in {
+        Kind.HAPPENED: r"incidents?|accidents?|disappearance|disaster|deaths?|crash|implosion|explosion|loss|sinking|"
+        r"attacks?|events?|shooting|collision",
         Kind.PREPARE: r"preparations?|preparedness|warnings?|evacuations?",
         Kind.RISK: r"risks?|problems?|issues|criticisms?|controvers(?:y|ies)|complications|safety|troubles?|"
         r"adverse effects|broken",

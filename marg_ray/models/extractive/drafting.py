@@ -68,6 +68,8 @@ def prepare(task: DraftSection) -> Drafting:
     cards = _on_subject(cards, wanted)
     if wanted.item and COMPARISON in task.other_sections:
         cards = [c for c in cards if not (c.rows or _compares(c, wanted))] or cards  # stands in that section
+    if wanted.item:
+        cards = [c for c in cards if not _only_lists(c, wanted)] or cards
     if len(cards) > CARDS:
         cards.sort(key=lambda c: -_by_words(wanted, c))
         cards = cards[:CARDS]
@@ -134,6 +136,11 @@ def _compares(card: Card, wanted: Facet) -> bool:
     return len(card.sentences) == 1 and sum(names_item(card.text, n) for n in names) > 1
 
 
+def _only_lists(card: Card, wanted: Facet) -> bool:
+    """Whether a sentence names the things one after the other: it would stand under each, and says nothing of any."""
+    return len(card.sentences) == 1 and sum(names_item(card.text, n) for n in (wanted.item, *wanted.siblings)) > 2
+
+
 def _by_words(wanted: Facet, card: Card) -> float:
     return sentence_words(wanted, f"{card.label} {card.text}") + 0.13 * path_fit(wanted, card.path, card.title)
 
@@ -176,6 +183,7 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         housed = housed or any(all(defines(f, s) for s in card.sentences) for f in work.definitions)
         place = max(path_fit(wanted, card.path, card.title), title_fit(wanted, card.title))
         aside = not speaks_of(wanted, f"{card.label} {card.text}", place)
+        aside = aside or (wanted.factoid and answer_fit(wanted, card.text) < 0)  # no place, no date, no figure
         out.append(replace(card, score=score - 0.10 * aside, aside=aside, housed=housed))
     return out
 
@@ -240,7 +248,9 @@ def _choose(cards: list[Card], work: Drafting) -> list[Card]:
     free = [c for c in cards if not c.housed] or cards
     if not work.facet.compared:
         told = work.facet.kind in _TOLD
-        free = [c for c in free if not ((c.aside and (work.facet.strict or c.rows)) or (told and c.rows))] or free
+        rowless = [c for c in free if not ((c.aside or told) and c.rows)] or free
+        direct = [c for c in rowless if not (c.aside and (work.facet.strict or work.facet.factoid))]
+        free = direct or rowless
     ranked = sorted(free, key=lambda c: (-c.score, c.number))
     if not ranked:
         return []

@@ -65,7 +65,7 @@ def items(question: str, titles: Sequence[str] = ()) -> Items | None:
     spans = [m.span(1) for m in _LIST.finditer(text, offset)]
     if not spans and (pair := next((m for p in _COMPARISONS if (m := p.search(text))), None)):
         things = tuple(_bare(t) for t in (*_GLUE.split(pair["a"]), pair["b"]) if t and t.strip())
-        things = _heads(things)
+        things = _heads(_with_nouns(things))
         if len(set(things)) > 1 and not any(_PRONOUN.fullmatch(t) or t.casefold() in FUNCTION_WORDS for t in things):
             pattern = squeeze(text[: pair.start("a")] + "{}" + text[pair.end("b") :])
             return Items(tuple(dict.fromkeys(things)), pattern, compared=True)
@@ -83,7 +83,15 @@ def items(question: str, titles: Sequence[str] = ()) -> Items | None:
 
 
 def _bare(thing: str) -> str:
-    return re.sub(r"^(?:an?|the)\s+", "", squeeze(thing), flags=re.I)
+    return re.sub(r"^(?:an?|the)\s+", "", squeeze(thing), flags=re.I).rstrip(" .,;:!?")
+
+
+def _with_nouns(things: tuple[str, ...]) -> tuple[str, ...]:
+    """What the last thing lends the others: of "simple" and "complex febrile seizures", simple febrile seizures."""
+    noun = things[-1].split()[1:]
+    lends = bool(noun) and noun[-1].endswith("s") and noun[-1].islower()
+    return tuple(f"{t} {' '.join(noun)}" if lends and len(t.split()) == 1 and t.islower() and not t.endswith("s") else t
+                 for t in things[:-1]) + things[-1:]  # fmt: skip
 
 
 def _heads(things: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import Kind
+from marg_ray.models.extractive.clauses import FACTOIDS, Kind
 from marg_ray.models.extractive.facets import (
     Facet,
     addresses_others,
@@ -37,6 +37,7 @@ GROUPS = 14  # headings of one document that are looked into
 FLOOR = 0.70  # of the mean of the best five runs
 LEAST = 0.30  # below this a run does not speak of the facet at all
 _LEADING = frozenset({Kind.WHAT, Kind.WHO, Kind.WHEN, Kind.WHERE, Kind.NUMBER})  # what an article says first
+_NO_WALK = FACTOIDS | {Kind.HAPPENED}  # one thing is asked, which no enumeration of parts answers
 _WALKED = range(2, 10)  # child headings of a subtree walk
 
 
@@ -103,7 +104,12 @@ def _groups(
     found = groups_at(groups, spans)
     walked: set[int] = set()
     for path, below in subtrees(groups).items():
-        if len(path) > 1 and len(below) in _WALKED and heading_fit(wanted, path[-1]) >= 0.7:
+        if (
+            len(path) > 1
+            and len(below) in _WALKED
+            and wanted.kind not in _NO_WALK
+            and heading_fit(wanted, path[-1]) >= 0.7
+        ):
             walked.update(below)
     fitting = [i for i in sorted(range(len(groups)), key=lambda i: -fits[i]) if fits[i] >= 0.7]
     lead = [0] if groups else []
@@ -129,7 +135,7 @@ def _candidate(
 ) -> Candidate:  # fmt: skip
     text = unit.text
     own, everything, cues = word_fit(wanted, f"{unit.term} {text}", rarity)
-    rest = 0.08 * (lead and wanted.kind in _LEADING) + 0.05 * answer_fit(wanted, text)
+    rest = 0.08 * (lead and wanted.kind in _LEADING) + (0.10 if wanted.factoid else 0.05) * answer_fit(wanted, text)
     rest += 0.20 * defines(wanted, text) + 0.10 * (lead and bool(wanted.defined))
     row = unit.kind == "table_row"
     rest -= 0.10 * addresses_others(wanted, f"{heading} {text}")

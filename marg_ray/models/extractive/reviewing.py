@@ -107,14 +107,16 @@ def _dangling(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
 def _repetitions(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
     issues = []
     seen: list[tuple[str, str]] = []
+    whole: dict[str, str] = {}  # sentence: where it stands
     # an overview gives way to the section that a sentence belongs to
     for section, lines in sorted(written, key=lambda w: w[0].title == OVERVIEW):
         for line in lines:
+            again = whole.setdefault(line.text, section.id) != section.id
             twin = next((where for where, text in seen if same_statement(text, line.text)), None)
             if twin is not None:
                 issues.append(
                     IssueIdea(
-                        kind=IssueKind.LOGIC_ERROR, severity="low", section=section.id,
+                        kind=IssueKind.LOGIC_ERROR, severity="high" if again else "low", section=section.id,
                         detail=f"Already said under {twin}: {line.text}", instruction=f"Leave out: {line.text}",
                     )
                 )  # fmt: skip

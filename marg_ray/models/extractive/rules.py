@@ -133,6 +133,7 @@ _REFERENCE_INSIDE = re.compile(
     r"|\b(?:these|those)(?=[.,;)]|$)"
     r"|\b(?!said)\w+(?:ed|ade|ound|aw|alled|eld|aken|iven|ought) (?:it|them)\b"
     r"(?! (?:\w+ly )?[\w-]+ (?:to|for|that|if)\b)"
+    r"|\b(?:that|the same) (?:day|night|week|month|year|season|summer|winter|spring|autumn|evening|morning|time)\b"
     r"|\b(?:do|does|did|doing|done) (?:so|this)\b|\bthe (?:former|latter|aforementioned)\b"
 )
 _BARE_FIGURE = re.compile(  # "12 were injured", "Another 30 others", "The total was 240": of what?

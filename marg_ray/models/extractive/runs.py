@@ -14,6 +14,7 @@ from marg_ray.models.extractive.words import word_count
 RUN_SENTENCES = 4
 RUN_WORDS = 110
 LIST_WORDS = 170
+LONGER = 0.05  # that each further sentence of a run is worth, up to two
 STEPS_WORDS = 240  # of a list that answers how something is done
 STEPWISE = frozenset({Kind.HOW_TO, Kind.HOW, Kind.MAKE})  # answered by steps
 
@@ -117,7 +118,7 @@ def runs_of(reading: Reading, scores: list[float]) -> list[Run]:
                 continue
             top = sorted(total, reverse=True)
             best = sum(top[:2]) / len(top[:2])
-            score = 0.55 * best + 0.45 * sum(total) / len(total) + 0.035 * min(2, len(total) - 1)
+            score = 0.55 * best + 0.45 * sum(total) / len(total) + LONGER * min(2, len(total) - 1)
             out.append(Run(first, last, score, count, c.group))
     return out + _lists(reading, scores)
 
@@ -163,7 +164,9 @@ def _lists(reading: Reading, scores: list[float]) -> list[Run]:
 
 
 def _strays(text: str, wanted: Facet) -> bool:
-    """Whether a sentence goes over to another thing of the enumeration."""
+    """Whether a sentence goes over to another thing of the enumeration; in a comparison, to one of them alone."""
+    if wanted.compared:
+        return sum(names_item(text, n) for n in wanted.compared) == 1  # stands in that thing's own section
     return bool(wanted.item and not names_item(text, wanted.item) and any(names_item(text, n) for n in wanted.siblings))
 
 

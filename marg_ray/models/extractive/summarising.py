@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from marg_ray.models.extractive import rules
-from marg_ray.models.extractive.clauses import Kind
+from marg_ray.models.extractive.clauses import TOLD_BY_WORDS, Kind
 from marg_ray.models.extractive.facets import (
     COMPARISON,
     OVERVIEW,
@@ -109,6 +109,8 @@ def _titled(line: Line, title: str, wanted: Facet) -> Line:
     """A line of a section on one thing, with the thing's name before it where it leaves that out."""
     if not wanted.item and wanted.subject and rules.stands_alone(line.text) and subject_fit(wanted, line.text) > 0.99:
         return replace(line, about="")  # it names the question's own subject
+    if wanted.item and names_item(line.text, wanted.item) and rules.stands_alone(line.text):
+        return replace(line, about="")  # it names its own thing
     if not wanted.item or names_item(line.text, wanted.item):
         return line
     return replace(line, about=title)
@@ -137,11 +139,16 @@ def _by_words(line: Line, wanted: Facet) -> float:
         + 0.10 * everything
         + 0.08 * cues
         + 0.10 * answer_fit(wanted, line.text)
-        + 0.10 * (defines(wanted, line.text) and not wanted.own)
+        + 0.15 * (defines(wanted, line.text) and wanted.own <= term_set(wanted.defined))
         + 0.05 * (bool(figures(line.text)) and (bool(wanted.item) or wanted.kind in _MEASURED))
         + (0.10 if line.order == 0 else 0.04 if line.order < FIRST else 0.0)
         - 0.12 * (bool(wanted.item) and not speaks_of(replace(wanted, defined=""), line.text, 0.0))
-        - 0.12 * (not wanted.item and wanted.strict and not speaks_of(wanted, line.text, 0.0))
+        - 0.12
+        * (
+            not wanted.item
+            and (wanted.strict or wanted.kind in TOLD_BY_WORDS)
+            and not speaks_of(wanted, line.text, 0.0)
+        )
         - 0.20 * bool(_SECOND.search(line.text))
     )
 
