@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from marg_ray.grounding.alignment import VAGUE
 from marg_ray.grounding.critique.prose import Line, Part
@@ -12,6 +12,7 @@ from marg_ray.records import Verdict
 Clean = Callable[[Line], bool]
 
 _ANSWERED = 0.5  # of the words that set a sub-question apart from its section and the question
+_SPREAD = 0.75  # of these words, where they are spread over the section
 _APART = 0.34  # of its words that do so: where they are fewer, it asks what its section and the question ask
 _ASKING = frozenset(
     content_terms(
@@ -27,23 +28,18 @@ _SPOKEN = (Verdict.SUPPORTED, Verdict.PARTIAL, Verdict.NOT_CHECKED, None)
 def unanswered(part: Part, question: str, clean: Clean) -> list[str]:
     """The sub-questions of which no sound sentence says anything."""
     sound = [line for line in part.lines if line.verdict in _SPOKEN and clean(line)]
-    said = frozenset(t for line in sound for t in line.terms)
+    said = [line.terms | _asked(line.headings) for line in sound]  # a passage is about what stands over it, too
     given = _asked(part.title) | _asked(question)
-    return [q for q in part.queries if not _is_answered(_asked(q), given, said, sound)]
+    return [q for q in part.queries if not _is_answered(_asked(q), given, said)]
 
 
-def _is_answered(asked: frozenset[str], given: frozenset[str], said: frozenset[str], sound: list[Line]) -> bool:
-    own = asked - given
+def _is_answered(asked: frozenset[str], given: frozenset[str], said: Sequence[frozenset[str]]) -> bool:
+    own, whole = asked - given, frozenset[str]().union(*said)
     if 0 < len(own) < _APART * len(asked):
-        return len(asked & said) >= 2
+        return len(asked & whole) >= 2
     if own:
-        return any(len(line.terms & own) >= _ANSWERED * len(own) for line in sound) or _near(own, said)
-    return bool(asked & said) or (bool(sound) and not asked)
-
-
-def _near(own: frozenset[str], said: frozenset[str]) -> bool:
-    """Whether the section as a whole has nearly all of the words."""
-    return len(own & said) >= 0.75 * len(own)
+        return any(len(terms & own) >= _ANSWERED * len(own) for terms in said) or len(own & whole) >= _SPREAD * len(own)
+    return bool(asked & whole) or (bool(said) and not asked)
 
 
 def _asked(text: str) -> frozenset[str]:
