@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from marg_ray.report.model import Report, ReportClaim, ReportSentence
+from marg_ray.report.wording import reason
 from marg_ray.text import one_line
 
 
@@ -25,8 +26,8 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def _why(found: ReportSentence | ReportClaim, quotes: dict[str, str], numbers: dict[str, int]) -> Iterator[str]:
-    if found.reason:
-        yield f"    {one_line(found.reason)}"
+    if why := reason(found) if isinstance(found, ReportSentence) else one_line(found.reason):
+        yield f"    {why}"
     if found.span and found.evidence in quotes:
         start, end = found.span
         yield f"    [{numbers.get(found.evidence, '?')}] “{one_line(quotes[found.evidence][start:end])}”"

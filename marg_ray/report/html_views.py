@@ -232,7 +232,7 @@ class Views:
     def _check(self, line: Line, several: bool) -> Check:
         s = line.sentence
         name = wording.label(self._report, s.verdict.value)
-        return Check(s.verdict, name, one_line(s.reason), plain(line.nodes) if several else "", s.caution)
+        return Check(s.verdict, name, wording.reason(s), plain(line.nodes) if several else "", s.caution)
 
     def _mark(self, source: str | None, label: str, run: Run, checks: tuple[Check, ...], worst: Verdict) -> Markup:
         """A button that opens its box, which is kept for the section's end."""

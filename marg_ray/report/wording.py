@@ -10,7 +10,7 @@ from datetime import datetime
 from marg_ray.records import ReportStatus, SourceKind, Verdict, Zone
 from marg_ray.report.inline import web_address
 from marg_ray.report.labels import ENGLISH, labels
-from marg_ray.report.model import Report, ReportSource, Spent
+from marg_ray.report.model import Report, ReportSentence, ReportSource, Spent
 from marg_ray.report.text import is_blank
 from marg_ray.text import one_line
 
@@ -29,6 +29,15 @@ KIND_NAMES = {
 def is_refusal(report: Report) -> bool:
     """There is no report to show, only the reason."""
     return report.status is ReportStatus.INSUFFICIENT_EVIDENCE and not report.sentences()
+
+
+FIGURES_ONLY = "of this language only figures, dates, names and words are compared"
+
+
+def reason(sentence: ReportSentence) -> str:
+    """Why a sentence has its verdict, and what of the check does not know its language."""
+    said = [one_line(sentence.reason), FIGURES_ONLY if sentence.checked_by == "figures" else ""]
+    return "; ".join(part for part in said if part)
 
 
 def label(report: Report, key: str, **values: object) -> str:

@@ -72,6 +72,18 @@ def texts(sentence: str) -> list[str]:
             "The ore contains copper, zinc and lead.",
             ["The ore contains copper", "The ore contains zinc", "The ore contains lead"],
         ),
+        (
+            "An explosion at the plant injured six people and sparked a fire.",
+            ["An explosion at the plant injured six people", "An explosion at the plant sparked a fire"],
+        ),
+        (
+            "The operator, which studied the gates in 1990, expressed regret in May 2018 while EDF was silent.",
+            [
+                "The operator expressed regret in May 2018",
+                "EDF was silent",
+                "The operator studied the gates in 1990",
+            ],
+        ),
         ("| Rance | 240 MW | 1966 |", ["Rance; 240 MW", "Rance; 1966"]),
         ("Name: Rance; Power: 240 MW; Opened: 1966", ["Name: Rance; Power: 240 MW", "Name: Rance; Opened: 1966"]),
     ],
@@ -82,19 +94,35 @@ def test_statements_are_told_apart(sentence: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "sentence",
-    """
-        The station and its turbines were renewed in 2019. The station produces power for homes and offices
-        in Brittany. Neither the gates nor the turbines were renewed in 2019. No station was renewed and was
-        reopened in 2019. The gates will be renewed and opened if EDF agrees. The gates were not renewed in
-        2019 and opened in 2020. EDF reportedly renewed the gates and replaced the turbines. EDF renewed the
-        gates that were old and were leaking. EDF renewed the gates built in 1966 and opened in 1970. The
-        output rose, EDF said, and the gates were renewed. Output may rise and fall with the tide. EDF
-        denied that the gates leaked and that the turbines failed. The wall between the gates and the basin
-        is 3 metres high. The minister called it “a success that grew and was copied” in 1970. Copper and
-        zinc together cost 3 million euros in 2019. The ore does not contain copper, zinc and lead. Die
-        Anlage wurde 1966 eröffnet und hat 24 Turbinen. La centrale a été ouverte en 1966 et compte 24
-        turbines. 潮汐电站于1966年开放，并有24台涡轮机。 Why was the station built and who was in charge? It works.
-        """.split(),  # noqa: SIM905
+    [
+        "The station and its turbines were renewed in 2019.",
+        "The station produces power for homes and offices in Brittany.",
+        "Neither the gates nor the turbines were renewed in 2019.",
+        "No station was renewed and was reopened in 2019.",
+        "The gates will be renewed and opened if EDF agrees.",
+        "The gates were not renewed in 2019 and opened in 2020.",
+        "EDF reportedly renewed the gates and replaced the turbines.",
+        "EDF renewed the gates that were old and were leaking.",
+        "EDF renewed the gates built in 1966 and opened in 1970.",
+        "The output rose, EDF said, and the gates were renewed.",
+        "Output may rise and fall with the tide.",
+        "EDF denied that the gates leaked and that the turbines failed.",
+        "The wall between the gates and the basin is 3 metres high.",
+        "The minister called it “a success that grew and was copied” in 1970.",
+        "Copper and zinc together cost 3 million euros in 2019.",
+        "The ore does not contain copper, zinc and lead.",
+        "She was a director and the second governor of Texas, known for her notes.",
+        "The board met old and retired workers in 1990.",
+        "Only the Rance station, built in 1966, produces power.",
+        "They feared that the gates leaked and the turbines were lost.",
+        "The operator said that the gates were renewed, but the turbines were lost.",
+        "Die Anlage wurde 1966 eröffnet und hat 24 Turbinen.",
+        "La centrale a été ouverte en 1966 et compte 24 turbines.",
+        "潮汐电站于1966年开放，并有24台涡轮机。",
+        "Why was the station built and who was in charge?",
+        "It works.",
+        "",
+    ],
 )
 def test_what_cannot_be_parted_safely_stays_whole(sentence: str) -> None:
     (claim,) = split_claims(sentence)

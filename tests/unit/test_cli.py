@@ -118,6 +118,10 @@ def test_runs_lists_sessions_and_show_prints_them(
     assert capsys.readouterr().out.startswith("# ")
     assert marg(monkeypatch, "show", finished, "--log") == 0
     assert "report ready: passed" in capsys.readouterr().out
+    assert marg(monkeypatch, "show", finished, "--checks") == 0
+    told = capsys.readouterr().out
+    assert "supported: " in told
+    assert "[1] “" in told
 
 
 def test_a_source_is_printed_exactly_as_it_was_frozen(

@@ -7,19 +7,25 @@ from typing import Any
 
 import pytest
 
+from marg_ray.actors.assembly import Assembly
 from marg_ray.actors.critic import Critic
 from marg_ray.actors.judging import AT_ONCE, TOKENS, ModelJudge, batches, posed, understood
+from marg_ray.actors.ledger import LedgerBook
 from marg_ray.errors import BudgetExceeded, ModelError, ModelUnavailable, ParseError
 from marg_ray.grounding.drafts import parse_draft
 from marg_ray.grounding.judging import SHOWN, Asked, Opinion, Stretch, asked
 from marg_ray.grounding.verify import check_sentence, settled, verify_sentence
 from marg_ray.messages import DraftGrounded
 from marg_ray.models.client import Call
+from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.models.prompting import render
+from marg_ray.models.select import Choice
 from marg_ray.models.tasks import ClaimRuling, JudgeClaims, Judgement
 from marg_ray.models.testing import CannedModel, ScriptedModel
-from marg_ray.records import Evidence, Usage, Verdict
+from marg_ray.records import Evidence, Role, Usage, Verdict
 from marg_ray.seams import in_thread
+from marg_ray.settings import GroundingSettings, Settings
+from marg_ray.store.memory import MemoryStore
 from marg_ray.tasks import GroundTask
 
 QUOTE = "Its 24 turbines reach 240 MW. Sea engines supply plentiful amounts of electricity."
@@ -259,3 +265,28 @@ def test_statements_are_checked_each_by_itself() -> None:
     assert second.verdict is not Verdict.SUPPORTED
     assert first.span is not None
     assert quote[slice(*first.span)] == "The station opened in 1966."
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "calls"),
+    [
+        ("openai:gpt-5", {}, 1),
+        ("openai:gpt-5", {"judge_calls": 3}, 3),
+        ("openai:gpt-5", {"judge": "never"}, 0),
+        ("extractive", {}, 0),
+    ],
+)
+def test_a_model_judges_where_one_is_used_and_allowed(
+    model: str, settings: dict[str, Any], calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    parts = Assembly(
+        Settings(grounding=GroundingSettings(**settings)),
+        Choice(model, model, ""),
+        HashingEmbedder(),
+        LedgerBook(MemoryStore()),
+        in_thread,
+    )
+    critic = parts.agent(Role.CRITIC, workers=None, open_store=None)  # type: ignore[arg-type]
+    assert isinstance(critic, Critic)
+    assert critic.judge_calls == calls

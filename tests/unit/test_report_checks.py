@@ -13,6 +13,7 @@ from marg_ray.records import Block, ClaimVerdict, Draft, Grounding, Sentence, Se
 from marg_ray.report.assemble import build_report
 from marg_ray.report.html import to_html
 from marg_ray.report.model import Report, from_json, to_json
+from marg_ray.report.wording import FIGURES_ONLY
 from marg_ray.sections import judged
 from tests.report_sample import E1, E5, inputs
 
@@ -96,6 +97,11 @@ def test_a_quotation_is_cut_and_nothing_of_it_lost(span: tuple[int, int] | None,
     (sentence,) = next(s for s in made.sections if s.id == "s1").sentences
     evidence = next(e for e in made.evidence if e.id == E5.id)
     assert list(_parts(evidence, [sentence])) == parts
+
+
+def test_the_page_says_where_only_figures_were_compared() -> None:
+    assert FIGURES_ONLY in to_html(report(FOUND.model_copy(update={"checked_by": "figures"})))
+    assert FIGURES_ONLY not in to_html(report())
 
 
 def test_overlapping_stretches_are_marked_once() -> None:
