@@ -56,8 +56,9 @@ def complaints(text: str, passages: Sequence[Passage], alignment: Alignment, con
         *_quantities(quantities, [*passages, context], alignment),
         *_names(text, passages, alignment, context),
     ]
-    found += _misplaced(sentence, alignment, found)
-    found += _polarity(text, sentence, alignment)
+    if _is_version(sentence, alignment.units, context):
+        found += _misplaced(sentence, alignment, found)
+        found += _polarity(text, sentence, alignment)
     if not any(c.kind in ("number", "date", "unit") for c in found):
         found += _figures(text, [*passages, context], settled_text(dates, quantities, [*passages, context]))
     order = [Verdict.CONTRADICTED, Verdict.UNSUPPORTED, Verdict.PARTIAL]
@@ -247,8 +248,6 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
 def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint]) -> list[Complaint]:
     """What the passages do have, but elsewhere: one complaint of each kind that there is none of yet."""
     units, near = alignment.units, alignment.near[:_NEAR]
-    if not _is_version(sentence, units):
-        return []
     kinds = {c.kind for c in found}
     wrong = [
         None if "name" in kinds else misplaced_name(sentence, units, near),
@@ -290,18 +289,19 @@ _TURNED = {
 }
 
 
-def _is_version(sentence: Unit, units: Sequence[Unit]) -> bool:
-    """Whether the best sentence of the passages says most of the sentence, or is nearly all in it."""
+def _is_version(sentence: Unit, units: Sequence[Unit], context: Passage) -> bool:
+    """Whether the best sentence of the passages says most of the sentence, or is nearly all in it.
+
+    Names out of the title stand for a pronoun and do not count.
+    """
     if not units:
         return False
     shared = len(sentence.terms & units[0].terms)
-    mine, theirs = len(sentence.terms), len(units[0].terms)
+    mine, theirs = len(sentence.terms - (context.terms - units[0].terms)), len(units[0].terms)
     return shared >= _VERSION * mine or (shared >= _PART * theirs and shared * 3 >= mine)
 
 
 def _turned(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], against: Verdict) -> list[Complaint]:
-    if not _is_version(sentence, units):
-        return []
     found: list[Complaint] = []
     if word := added_negation(sentence, units, near):
         found.append(

@@ -25,8 +25,11 @@ MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in nam
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th|º|er|\.)?"
 _YEAR = r"(?P<{0}>1\d{{3}}|20\d{{2}}|[3-9]\d{{2}}(?=\s*(?:AD|CE|BC|BCE)\b))"
+_FIRST = "".join(sorted({name[0] for name in MONTHS}))
+# Every date begins with a digit or a month; that is looked at first, for a long text has few places like that.
 _DATE = re.compile(
     rf"""
+    (?:(?=\d)|\b(?=[{_FIRST}]))(?:
       (?<!\d)(?P<y1>1\d{{3}}|20\d{{2}})[-/.](?P<m1>0?[1-9]|1[0-2])[-/.](?P<d1>0?[1-9]|[12]\d|3[01])(?!\d)
     | (?P<y2>\d{{4}})\s*年(?:\s*(?P<m2>\d{{1,2}})\s*月(?:\s*(?P<d2>\d{{1,2}})\s*日)?)?
     | (?<!\d)(?P<a3>[0-3]?\d)[./](?P<b3>[01]?\d|[0-3]?\d)[./](?P<y3>1\d{{3}}|20\d{{2}})(?!\d)
@@ -37,7 +40,7 @@ _DATE = re.compile(
     | (?<![\d.,]){_DAY.format("d8")}\s+(?:of\s+|de\s+)?(?P<m8>{_MONTH})\b
     | (?<![\d.,/$€£])(?<![\d\s][-–])
       (?P<y9>1[0-9]\d\d|20\d\d)(?P<s9>s)?(?:[-–/](?P<t9>\d\d)(?!\d))?(?![\d%]|[.,]\d|[^\W\d_])
-    """,
+    )""",
     re.VERBOSE | re.IGNORECASE,
 )
 _COUNTED = re.compile(

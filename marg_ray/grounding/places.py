@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,6 +13,13 @@ from marg_ray.grounding.names import is_same_name
 from marg_ray.grounding.quantities import Quantity
 from marg_ray.grounding.slots import Token, common, fillers, name_runs
 
+_TITLES = frozenset(
+    """
+    president king queen sir lord lady dr mr mrs ms prof prince princess pope saint st general captain colonel major
+    senator minister professor judge mayor governor chancellor emperor bishop the former actor singer director hurricane
+    cyclone typhoon storm mount lake river city
+    """.split()  # noqa: SIM905
+)
 _BESIDE = 2  # words that agree on one side of two names which stand in the same place
 _Run = tuple[int, int]
 
@@ -28,39 +36,64 @@ class Misplaced:
 def misplaced_name(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> Misplaced | None:
     """A name of the sentence where the best sentence of the passages has another name, or None."""
     mine = sentence.tokens
-    here = {t.word for t in mine}
+    here = Counter(t.word for t in mine)
     around = list(dict.fromkeys([*units, *near]))
+    best = {t.word for u in [*units[:1], *near] for t in u.tokens}
     there = {t.word for u in around for t in u.tokens}
     known = {t.word for u in around for n, t in enumerate(u.tokens) if n and t.capital}
     for first, after in name_runs(mine):
         run = mine[first:after]
-        elsewhere = not any(t.word in there for t in run)
+        least = 0 if any(t.word in best for t in run) else _BESIDE if not any(t.word in there for t in run) else 3
         other: Sequence[Token] = ()
         for unit in dict.fromkeys([*units[:1], *near]):
             places = fillers(mine, first, after, unit.tokens, unit.index)
-            if any(_is_same_run(run, unit.tokens[s:e]) for s, e in places):
+            if any(_is_same_run(run, unit.tokens[s:e]) for s, e in places) and not _part_differs(run, unit, places):
                 other = ()
                 break
             found = [(s + n, s + m) for s, e in places for n, m in name_runs(unit.tokens[s:e])]
-            found += _beside(mine, first, after, unit) if elsewhere else []
+            found += _beside(mine, first, after, unit, least) if least else []
             if (first, after) == (0, 1) and mine[0].word not in known:  # any word may begin a sentence
                 found = [(s, e) for s, e in found if s or unit.tokens[s].word in known]
-            rivals = (unit.tokens[s:e] for s, e in found if not here & {t.word for t in unit.tokens[s:e]})
-            other = other or next((r for r in rivals if not _is_same_run(run, r)), ())
+            rivals = [unit.tokens[s:e] for s, e in found]
+            other = other or next((r for r in rivals if _is_rival(run, r, here, unit)), ())
         if other:
             return Misplaced("name", _written(run), _written(other))
     return None
 
 
-def _beside(mine: Sequence[Token], first: int, after: int, unit: Unit) -> list[_Run]:
-    """The names before or after which at least two words are the same."""
+def _is_rival(run: Sequence[Token], other: Sequence[Token], here: Counter[str], unit: Unit) -> bool:
+    """Whether a name is another one, and not only moved: the sentence has it less often than the passage."""
+    if _is_part_changed(run, other):
+        return True
+    often = Counter(t.word for t in unit.tokens)
+    return not _is_same_run(run, other) and all(here[t.word] < often[t.word] for t in other)
+
+
+def _part_differs(run: Sequence[Token], unit: Unit, places: Sequence[_Run]) -> bool:
+    exact = [unit.tokens[s:e] for s, e in places if e - s == len(run)]
+    return bool(exact) and all(_is_part_changed(run, stretch) for stretch in exact)
+
+
+def _is_part_changed(run: Sequence[Token], other: Sequence[Token]) -> bool:
+    """Whether one word of a longer name is another one: "Edwards Vacuum" and "Edwards Air"; titles do not count."""
+    if len(run) != len(other) or len(run) < 2 or not all(t.capital for t in other):
+        return False
+    changed = [(a.word, b.word) for a, b in zip(run, other, strict=True) if a.word != b.word]
+    if len(changed) != 1:
+        return False
+    a, b = changed[0]
+    return not (is_same_name(a, b) or {a, b} & _TITLES or a.startswith(b) or b.startswith(a))
+
+
+def _beside(mine: Sequence[Token], first: int, after: int, unit: Unit, least: int) -> list[_Run]:
+    """The names before or after which at least so many words are the same."""
     found: list[_Run] = []
     for start, end in name_runs(unit.tokens):
         for count, content in (
             common(mine, first - 1, unit.tokens, start - 1, -1),
             common(mine, after, unit.tokens, end, 1),
         ):
-            if count >= _BESIDE and content:
+            if count >= least and content:
                 found.append((start, end))
     return found
 
