@@ -298,7 +298,9 @@ def _quote(e: ReportEvidence, sentences: Iterable[ReportSentence] = ()) -> Quote
 
 def _parts(e: ReportEvidence, sentences: Iterable[ReportSentence]) -> tuple[tuple[str, bool], ...]:
     """A quotation cut where the stretches begin and end that decided on the sentences."""
-    checked: list[ReportSentence | ReportClaim] = [one for s in sentences for one in (s, *s.claims)]
+    checked: list[ReportSentence | ReportClaim] = []
+    for sentence in sentences:
+        checked += [sentence, *sentence.claims]
     parts: list[tuple[str, bool]] = []
     at = 0
     for start, end in sorted(one.span for one in checked if one.span and one.evidence == e.id):
