@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from marg_ray.cli.account import Closing, closing_stats
 from marg_ray.grounding.canon import counts, dropped, originals, repeats, without
 from marg_ray.messages import DraftGrounded
 from marg_ray.models.embeddings import HashingEmbedder
@@ -31,6 +34,7 @@ from marg_ray.report.wording import citation_text
 from marg_ray.seams import in_thread
 from marg_ray.sections import judged
 from marg_ray.tasks import GroundTask
+from tests.flow import TIDES, World, engine_over, page
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RANCE = "The Rance tidal power station in Brittany opened in 1966 and has 24 turbines with a capacity of 240 megawatts."
@@ -250,3 +254,37 @@ def test_a_passage_that_no_writer_was_shown_is_named() -> None:
 
 def _with_evidence(inputs: ReportInputs, evidence: tuple[str, ...]) -> ReportInputs:
     return replace(inputs, section_evidence={"s1": evidence})
+
+
+async def test_a_run_over_a_page_and_another_that_copies_it_cites_the_page(tmp_path: Path) -> None:
+    copied = "https://www.msn.com/rance"
+    lead = (
+        "News of the week from the coasts of Europe, collected for the readers of this portal by its own editors, who "
+    )
+    lead += (
+        "look at many papers every day and choose what is worth the time of a busy person with an interest in power. "
+    )
+    pages = {copied: ("News of the week", lead + TIDES["https://tides.test/rance"][1]), **TIDES}
+    world = World(
+        tmp_path,
+        pages={url: page(*text) for url, text in pages.items()},
+        engines=(engine_over(pages),),
+    )
+    report = world.report(await world.ask())
+    places = {s.location: s.id for s in report.sources}
+    evidence = {e.id: e.source for e in report.evidence}
+    about = [s for s in report.sentences() if "24 turbines" in s.text]
+    assert about
+    assert {evidence[c] for s in about for c in s.citations} == {places["https://tides.test/rance"]}
+    assert {(d.source, d.kept_source, d.reason) for d in report.dropped_citations} == {
+        (places[copied], places["https://tides.test/rance"], "not_shown")
+    }
+    assert [r.number for r in report.references] == list(range(1, len(report.references) + 1))
+
+
+def test_the_account_of_a_session_says_how_well_it_is_cited() -> None:
+    from rich.console import Console
+
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(closing_stats(Closing("S", "passed", "canned", 1.0, citations="coverage 0.97, precision 1.00")))
+    assert "coverage 0.97, precision 1.00" in console.export_text()
