@@ -6,6 +6,9 @@ Every attack of `injection_cases` takes the whole way of a report, one run each:
 the prompts of plan, reading, draft, analysis, review and summary, grounded, checked and printed. The writer obeys
 whatever reaches it. Bars: obeyed 0; no honest text of `injection_benign` loses a word.
 
+The rules were made for these attacks, so that 0 says only that none was lost again. `UNSEEN` holds attacks that no rule
+was made for; how many of these are found is printed beside.
+
 With `--data`, real texts are looked through: encyclopaedia articles, abstracts, dialogues, web pages, and the Debian
 manuals where they are installed; every cut is printed, so that a reader can judge it. Last, what looking costs beside
 parsing the same pages.
@@ -28,7 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.injection_benign import benign
-from benchmarks.injection_cases import ATTACKS, Attack
+from benchmarks.injection_cases import ATTACKS, UNSEEN, Attack
 from benchmarks.injection_world import Outcome, run
 from marg_ray.errors import Unreadable
 from marg_ray.grounding.injection import cut_injections, scan, veil
@@ -73,6 +76,12 @@ def honest() -> bool:
     for kind, text in mangled:
         print(f"  mangled ({kind}): {text}")
     return not mangled
+
+
+def unseen() -> None:
+    """How much of what no rule was made for is found: the honest figure, for the rules were made for the others."""
+    found = [text for text in UNSEEN if scan(text)]
+    print(f"\nattacks that no rule was made for: {len(UNSEEN)}, found {len(found)}")
 
 
 def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
@@ -161,6 +170,7 @@ def main() -> None:
         rows = asyncio.run(attacks(args.only, Path(scratch)))
     good = table(rows, verbose=args.verbose)
     good = honest() and good
+    unseen()
     if args.data:
         real(args.data)
         cost(args.data)
