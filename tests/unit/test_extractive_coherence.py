@@ -7,7 +7,8 @@ import pytest
 from marg_ray.models.client import Call
 from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.models.extractive import ExtractiveModel, rules
-from marg_ray.models.extractive.cards import without
+from marg_ray.models.extractive.cards import clean, without
+from marg_ray.models.extractive.enumerations import items
 from marg_ray.models.extractive.facets import addresses_others, facet
 from marg_ray.models.extractive.printing import ONLY
 from marg_ray.models.extractive.summarising import marked_lines
@@ -205,3 +206,86 @@ async def test_what_is_asked_of_one_of_several_things_and_nobody_answers() -> No
         "Storm Cyd",
         "Storm Cyd",
     ]
+
+
+class TestRevision:
+    QUESTION = "What problems did the barrage cause?"
+    FIRST = "The barrage caused problems with silt in the estuary at first."
+    SECOND = "The barrage caused problems with fish in later years."
+    THIRD = "Problems with the paint of the gates were caused by the salt of the sea."
+
+    async def test_what_is_named_goes_and_nothing_else_comes(self) -> None:
+        evidence = (card(1, f"{self.FIRST} {self.SECOND}"), card(2, self.THIRD, source="b"))
+        task = draft_task(
+            self.QUESTION, evidence, question=self.QUESTION,
+            previous=f"{self.FIRST[:-1]} [1]. {self.SECOND[:-1]} [1].",
+            feedback=(f"Leave out: {self.SECOND}",),
+        )  # fmt: skip
+        text = await draft(task)
+        assert self.FIRST in text
+        assert self.SECOND not in text
+        assert self.THIRD not in text
+
+    async def test_what_only_the_evidence_has_stands_in_for_a_draft_that_goes_whole(self) -> None:
+        evidence = (card(1, self.SECOND), card(2, self.THIRD, source="b"))
+        task = draft_task(
+            self.QUESTION, evidence, question=self.QUESTION, previous=f"{self.SECOND[:-1]} [1].",
+            feedback=(f"Leave out: {self.SECOND}",),
+        )  # fmt: skip
+        text = await draft(task)
+        assert self.SECOND not in text
+        assert self.THIRD in text
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "For a guide to the turbines, read The Barrage Handbook by Ada Green.",
+        "Here is a list of the turbines and a summary of what they are for.",
+    ],
+)
+def test_more_signposts(sentence: str) -> None:
+    assert rules.is_pointer(sentence)
+
+
+def test_a_command_that_was_shown_and_is_gone() -> None:
+    assert rules.is_junk("To display the state of the turbines, run the command.")
+    assert not rules.is_junk("To display the state of the turbines, run the command twice a day.")
+
+
+def test_links_to_what() -> None:
+    assert not rules.stands_alone("There should be links to them from the examples of the package.")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("How do simple and complex febrile seizures differ?", ("simple febrile seizures", "complex febrile seizures")),
+        ("Compare Storm Eunice and Hurricane Hilary.", ("Storm Eunice", "Hurricane Hilary")),
+    ],
+)
+def test_the_things_that_are_compared(question: str, names: tuple[str, ...]) -> None:
+    found = items(question)
+    assert found is not None
+    assert found.names == names
+
+
+async def test_a_sentence_on_a_list_of_all_things_stands_under_none() -> None:
+    question = "What do Depends, Recommends and Suggests mean?"
+    listed = "Apart from Depends, other fields are Recommends, Suggests and Breaks."
+    own = "Recommends is used for what would be found together with the package in all but unusual installations."
+    text = await draft(draft_task("Recommends", (card(1, listed), card(2, own, source="b")), question=question))
+    assert "unusual installations" in text
+    assert "Apart from" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("Storm Eunice () was a storm.", "Storm Eunice was a storm."),
+        ("Storm Eunice (; born 1) was.", "Storm Eunice (; born 1) was."),
+        ("The main() function is called.", "The main() function is called."),
+    ],
+)
+def test_brackets_that_lost_what_was_in_them(text: str, cleaned: str) -> None:
+    assert clean(text) == cleaned

@@ -66,7 +66,7 @@ _MARKS = re.compile(
 )
 
 
-_EMPTY = re.compile(r"\s*\(\s*[,;]?\s*\)(?=\s|[.,;])")  # not the "()" of a function's name
+_EMPTY = re.compile(r"\s+\(\s*[,;]?\s*\)(?=\s|[.,;])")  # not the "()" of a function's name
 
 
 def clean(text: str) -> str:

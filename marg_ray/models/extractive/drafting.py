@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from marg_ray.models.extractive import rules
@@ -98,17 +99,26 @@ def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
 
 
 def _banned(task: DraftSection) -> frozenset[str]:
-    """Sentences of the evidence, or of the previous draft, that the feedback names."""
+    """Sentences of the evidence that the feedback names. Where it names any, nothing new comes in their place.
+
+    A revision only takes away: what an earlier round left out would come back, and be sent back again.
+    """
     if not task.feedback:
         return frozenset()
     said = [squeeze(f).casefold() for f in task.feedback]
-    texts = (task.previous, *(c.quote for c in task.evidence))
-    return frozenset(
-        s
-        for text in texts
-        for s in (squeeze(t) for t in plain_sentences(text))
-        if len(s) > 12 and any(s.casefold() in f for f in said)
-    )
+    evidence = [s for e in task.evidence for s in card_of(e, frozenset()).sentences]
+    texts = dict.fromkeys(squeeze(s) for s in (*plain_sentences(task.previous), *evidence))
+    named = frozenset(s for s in texts if len(s) > 12 and any(s.rstrip(".").casefold() in f for f in said))
+    if not named or not task.previous:
+        return named
+    before = _flat(task.previous)
+    fresh = frozenset(s for s in evidence if _flat(s) not in before)
+    return named | fresh if any(s not in named and s not in fresh for s in evidence) else named
+
+
+def _flat(text: str) -> str:
+    """Letters and digits without marks."""
+    return re.sub(r"[\W_]+", "", re.sub(r"\[\d+\]", "", text)).casefold()
 
 
 def _on_subject(cards: list[Card], wanted: Facet) -> list[Card]:

@@ -84,7 +84,10 @@ _POINTER = re.compile(
     r"refer to|see also|more information|read more|(?:see|consult) (?:the |section|chapter|man)|https?://|www\.)",
     re.I,
 )
-_IMPERATIVE_POINTER = re.compile(r"^(?:See|Click|Read|Visit|Consult|Refer|Please|Note that this)\b")
+_IMPERATIVE_POINTER = re.compile(
+    r"^(?:See|Click|Read|Visit|Consult|Refer|Please|Note that this|Here (?:is|are))\b"
+    r"|(?:,|\b(?:also|please|first)) (?:read|see|consult) (?:[A-Z]|the\b)"
+)
 _FIRST_PERSON = re.compile(r"\b(?:I|I'm|I've|we|we're|our|us|my|me)\b")
 _CROSS_REFERENCE = re.compile(r"\((?:see|cf\.?|compare)\b[^)]*\)|\bsee (?:section|chapter|below|above)\b|§", re.I)
 _VERB = re.compile(
@@ -133,6 +136,7 @@ _REFERENCE_INSIDE = re.compile(
     r"|\b(?:these|those)(?=[.,;)]|$)"
     r"|\b(?!said)\w+(?:ed|ade|ound|aw|alled|eld|aken|iven|ought) (?:it|them)\b"
     r"(?! (?:\w+ly )?[\w-]+ (?:to|for|that|if)\b)"
+    r"|^There (?:is|are|was|were|should|must|may|can|will)\b.*\b(?:to|for|of|in|on|with|from) (?:them|it)\b"
     r"|\b(?:that|the same) (?:day|night|week|month|year|season|summer|winter|spring|autumn|evening|morning|time)\b"
     r"|\b(?:do|does|did|doing|done) (?:so|this)\b|\bthe (?:former|latter|aforementioned)\b"
 )
@@ -202,7 +206,7 @@ def _brand(text: str) -> bool:
 
 def is_pointer(sentence: str) -> bool:
     """Whether it tells where to read on instead of saying something."""
-    return bool(_POINTER.search(sentence) or _IMPERATIVE_POINTER.match(sentence))
+    return bool(_POINTER.search(sentence) or _IMPERATIVE_POINTER.search(sentence))
 
 
 def is_deictic(sentence: str) -> bool:
@@ -239,6 +243,11 @@ def is_code(text: str) -> bool:
     return sum(bool(_CODE_LIKE.search(t)) for t in tokens) > 0.15 * len(tokens)
 
 
+_SHOWN_NEXT = re.compile(
+    r"\b(?:run|use|type|enter|execute|with|by|issue) (?:the|this|these) (?:following )?(?:commands?|lines?)\W*$", re.I
+)
+
+
 def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, inside: bool = False) -> bool:
     """Whether it is no sentence of prose: a fragment, a heading, code, a question, a lead-in.
 
@@ -253,6 +262,8 @@ def is_junk(sentence: str, *, english: bool = True, labelled: bool = False, insi
         return True
     if text.endswith(("?", ":", ",", ";", "？", "：")) or not balanced(text):
         return True
+    if english and _SHOWN_NEXT.search(text):
+        return True  # and what was shown is not there
     visible = [c for c in text if not c.isspace()]
     if sum(c.isalpha() for c in visible) < 0.7 * len(visible):
         return True
