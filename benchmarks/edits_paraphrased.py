@@ -355,7 +355,7 @@ def main() -> None:
         good = not check.complaints if options.layer == "flags" else check.verdict is Verdict.SUPPORTED
         right[item.kind].append(good == item.kept)
         kept[item.kind] = item.kept
-        if options.show and options.show in item.kind and good != item.kept:
+        if options.show and any(s in item.kind for s in options.show.split(",")) and good != item.kept:
             print(f"--- {item.kind}: {item.text}\n    {item.evidence}\n    {check.recall:.2f} {check.reason}")
     for kind in sorted(right, key=lambda k: (kept[k], k)):
         share = 100 * sum(right[kind]) / len(right[kind])

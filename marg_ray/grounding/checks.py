@@ -20,6 +20,7 @@ from marg_ray.grounding.polarity import (
     lost_negation,
     misplaced,
     opposite,
+    other_bound,
     other_extent,
     wide_negation_differs,
 )
@@ -30,7 +31,7 @@ from marg_ray.records import Verdict
 
 _VERSION = 0.6  # of the content words of a sentence that another version of it shares
 _PART = 0.8  # of the content words of a passage's sentence that stand in one made of two
-_NEAR = 5  # sentences besides the best one that are asked whether they say the same
+_NEAR = 5  # sentences of nearly as many words
 _SAME_MATTER = 0.7  # recall from which another value is a contradiction, not another subject
 
 
@@ -245,9 +246,14 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
 # ---- places
 
 
+def _near(alignment: Alignment) -> list[Unit]:
+    """The sentences besides the best one that are asked whether they say the same."""
+    return list(dict.fromkeys([*alignment.near[:_NEAR], *alignment.units]))
+
+
 def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint]) -> list[Complaint]:
     """What the passages do have, but elsewhere: one complaint of each kind that there is none of yet."""
-    units, near = alignment.units, alignment.near[:_NEAR]
+    units, near = alignment.units, _near(alignment)
     kinds = {c.kind for c in found}
     wrong = [
         None if "name" in kinds else misplaced_name(sentence, units, near),
@@ -266,7 +272,7 @@ def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint])
 
 
 def _polarity(text: str, sentence: Unit, alignment: Alignment) -> list[Complaint]:
-    units, near = alignment.units, alignment.near[:_NEAR]
+    units, near = alignment.units, _near(alignment)
     if not units or alignment.recall < 0.5:
         return []
     english = language_checked(text)
@@ -316,6 +322,7 @@ def _turned(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], against
         change = None
     kind, *pair = change or ("",)
     turns = opposite(sentence, units, near) or misplaced(sentence, units, near) or (kind == "direction" and pair)
+    turns = turns or other_bound(sentence, units, near)
     if turns:
         found.append(Complaint("direction", _TURNED["direction"].format(*turns), against))
     roles = exchanged(sentence, units, near) or turned_course(sentence, units) or (kind == "roles" and pair)

@@ -37,36 +37,40 @@ def misplaced_name(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) 
     """A name of the sentence where the best sentence of the passages has another name, or None."""
     mine = sentence.tokens
     here = Counter(t.word for t in mine)
-    around = list(dict.fromkeys([*units, *near]))
-    best = {t.word for u in [*units[:1], *near] for t in u.tokens}
-    there = {t.word for u in around for t in u.tokens}
-    known = {t.word for u in around for n, t in enumerate(u.tokens) if n and t.capital}
+    asked = list(dict.fromkeys([*units[:1], *near]))
+    best = {t.word for u in asked for t in u.tokens}
+    there = best.union(t.word for u in units for t in u.tokens)
+    known = {t.word for u in (*asked, *units) for n, t in enumerate(u.tokens) if n and t.capital}
     for first, after in name_runs(mine):
         run = mine[first:after]
-        least = 0 if any(t.word in best for t in run) else _BESIDE if not any(t.word in there for t in run) else 3
+        absent = not any(t.word in best for t in run)
+        least = 3 if any(t.word in there for t in run) else _BESIDE
         other: Sequence[Token] = ()
-        for unit in dict.fromkeys([*units[:1], *near]):
+        for unit in asked:
             places = fillers(mine, first, after, unit.tokens, unit.index)
             if any(_is_same_run(run, unit.tokens[s:e]) for s, e in places) and not _part_differs(run, unit, places):
                 other = ()
                 break
-            found = [(s + n, s + m) for s, e in places for n, m in name_runs(unit.tokens[s:e])]
-            found += _beside(mine, first, after, unit, least) if least else []
-            if (first, after) == (0, 1) and mine[0].word not in known:  # any word may begin a sentence
-                found = [(s, e) for s, e in found if s or unit.tokens[s].word in known]
-            rivals = [unit.tokens[s:e] for s, e in found]
-            other = other or next((r for r in rivals if _is_rival(run, r, here, unit)), ())
+            if unit is not asked[0]:
+                continue
+            inside = [(s + n, s + m) for s, e in places for n, m in name_runs(unit.tokens[s:e])]
+            beside = _beside(mine, first, after, unit, least) if absent else []
+            for start, end in (*inside, *beside):
+                rival = unit.tokens[start:end]
+                if (first, after) == (0, 1) and not start and not {run[0].word, rival[0].word} & known:
+                    continue  # any word may begin a sentence
+                moved = not (absent and (start, end) in inside) and not _is_rarer(rival, here, unit)
+                if _is_part_changed(run, rival) or not (moved or _is_same_run(run, rival)):
+                    other = other or rival
         if other:
             return Misplaced("name", _written(run), _written(other))
     return None
 
 
-def _is_rival(run: Sequence[Token], other: Sequence[Token], here: Counter[str], unit: Unit) -> bool:
-    """Whether a name is another one, and not only moved: the sentence has it less often than the passage."""
-    if _is_part_changed(run, other):
-        return True
+def _is_rarer(rival: Sequence[Token], here: Counter[str], unit: Unit) -> bool:
+    """Whether the sentence has a name less often than the passage does; else it has only been moved."""
     often = Counter(t.word for t in unit.tokens)
-    return not _is_same_run(run, other) and all(here[t.word] < often[t.word] for t in other)
+    return all(here[t.word] < often[t.word] for t in rival)
 
 
 def _part_differs(run: Sequence[Token], unit: Unit, places: Sequence[_Run]) -> bool:
@@ -117,8 +121,8 @@ def misplaced_number(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]
         units,
         near,
         lambda unit: unit.quantities,
-        lambda a, b: a.same_value(b) or a.rounds(b) or a.converts(b),
-        lambda a, b: a.same_value(b),
+        lambda a, b: (a.same_unit(b) and (a.same_value(b) or a.rounds(b))) or a.converts(b),
+        lambda a, b: a.same_unit(b) and a.same_value(b),
         lambda a, b: a.unit == b.unit and a.ordinal == b.ordinal,
     )
     return Misplaced("number", *found) if found else None
@@ -163,9 +167,11 @@ def _misplaced(
             if any(same(one, t) for t in there):
                 rival = None
                 break
+            if unit is not units[0]:
+                continue
             if not there and not any(same(one, t) for u in units for t in read(u)):
                 there = [t for t in figures if _is_beside(sentence.tokens, first, after, unit, t) and alike(one, t)]
-            if rival is None and there:
+            if there:
                 rival, often = there[0], sum(f == there[0] or f.text == there[0].text for f in figures)
         if rival is not None:
             clashes.append((one, rival, often))

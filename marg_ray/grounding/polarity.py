@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from marg_ray.grounding.alignment import VAGUE, Unit
+from marg_ray.grounding.alignment import Unit
 from marg_ray.grounding.negation import affixed, is_negation, is_negative, negated_stems
 from marg_ray.grounding.opposites import (
     DENIALS,
@@ -22,6 +22,7 @@ from marg_ray.grounding.opposites import (
     placed_sides,
     sides,
 )
+from marg_ray.grounding.quantities import Quantity
 from marg_ray.grounding.slots import common, fillers
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
@@ -57,18 +58,31 @@ _PLAIN = frozenset("a an the some several many any all every each other".split()
 def inserted(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> str:
     """A negation of the sentence that stands between two words which the best sentence has side by side, or ""."""
     around = list(dict.fromkeys([*units[:1], *near]))
+    if not around or _negations(around[0]) >= _negations(sentence):
+        return ""  # perhaps the same in other words
     for at, token in enumerate(sentence.tokens):
         following = sentence.tokens[at + 1].word if at + 1 < len(sentence.tokens) else ""
         implied = stem(token.word) in DENIALS and following in _AFTER_IMPLIED
         if not (is_negation(token.word) or implied) or following == "only":
             continue
-        first = at - 1 if at and sentence.tokens[at - 1].word in _DO else at
-        after = at + 2 if implied or following == "longer" else at + 1
-        if any(_are_joined(sentence, first, after, u) for u in around) and not any(
-            _has_negation(u, fillers(sentence.tokens, first, after, u.tokens, u.index)) for u in around
-        ):
-            return f"{token.word} {following}"
+        after = at + 2 if implied or following == "longer" else end_of(sentence, at)
+        firsts = (at, at - 1) if at and sentence.tokens[at - 1].word in _DO else (at,)
+        for first in firsts:
+            if any(_are_joined(sentence, first, after, u) for u in around) and not any(
+                _has_negation(u, fillers(sentence.tokens, first, after, u.tokens, u.index)) for u in around
+            ):
+                return f"{token.word} {following}"
     return ""
+
+
+def _negations(unit: Unit) -> int:
+    return sum(is_negation(w) or stem(w) in DENIALS for w in unit.words)
+
+
+def end_of(sentence: Unit, at: int) -> int:
+    """Where the words after `tokens[at]` go on: "of the" belongs to a "none" or "some"."""
+    following = [t.word for t in sentence.tokens[at + 1 : at + 3]]
+    return at + 3 if following == ["of", "the"] else at + 1
 
 
 def _has_negation(unit: Unit, stretches: Sequence[tuple[int, int]]) -> bool:
@@ -102,7 +116,7 @@ def lost_negation(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -
     mine = negated_stems(sentence.scopes)
     for scope in best.scopes:
         head = scope.stems[0] if scope.stems else ""
-        if not head or head in VAGUE or head not in sentence.terms or head in mine:
+        if not head or head not in sentence.terms or head in mine:
             continue
         outside = {stem(w) for n, w in enumerate(best.words) if not scope.at < n <= scope.at + 8}
         stated = any(head in u.terms and head not in negated_stems(u.scopes) for u in near if u is not best)
@@ -151,7 +165,7 @@ def opposite(
     sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], english: bool = True
 ) -> tuple[str, str] | None:
     """A word of the sentence and its opposite in the passage that stands in its place, or None."""
-    for unit in units[:2]:
+    for unit in units[:1]:
         for at, word in enumerate(sentence.words):
             if word in STOP_WORDS or len(word) < 3 or stem(word) in unit.terms:
                 continue
@@ -223,11 +237,13 @@ def instead(
     """The word that differs and stands in the passages where `sentence.tokens[at]` does; "" where one agrees there."""
     found = ""
     for unit in dict.fromkeys([*units[:1], *near]):
-        stretches = fillers(sentence.tokens, at, at + 1, unit.tokens, unit.index)
+        ends = dict.fromkeys((at + 1, end_of(sentence, at)))
+        stretches = [s for end in ends for s in fillers(sentence.tokens, at, end, unit.tokens, unit.index)]
         there = [unit.tokens[n].word for start, end in stretches for n in range(start, end)]
         if sentence.tokens[at].word in there:
             return ""
-        found = found or next(filter(differs, there), "")
+        if unit is units[0]:
+            found = next(filter(differs, there), "")
     return found
 
 
@@ -290,3 +306,36 @@ def other_extent(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) ->
             if other := instead(sentence, at, units, near, differs):
                 return token.word, other
     return None
+
+
+_LEAST = re.compile(
+    r"\b(?:at least|no (?:fewer|less) than|more than|over|above|exceed\w*|(?:a )?minimum of|upwards? of|from)"
+    r"\s*[$€£]?\Z",
+    re.IGNORECASE,
+)
+_MOST = re.compile(
+    r"\b(?:at most|up to|no more than|(?:less|fewer) than|under|below|(?:a )?maximum of|as (?:many|much) as|within)"
+    r"\s*[$€£]?\Z",
+    re.IGNORECASE,
+)
+
+
+def other_bound(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> tuple[str, str] | None:
+    """ "at least 5" where the passages say "up to 5": both as written, or None."""
+    for one in sentence.quantities:
+        mine = _bound(sentence, one)
+        if not mine[0]:
+            continue
+        theirs = [_bound(u, t) for u in dict.fromkeys([*units[:1], *near]) for t in u.quantities if one.same_value(t)]
+        if theirs and all(sign == -mine[0] for sign, _ in theirs):
+            return mine[1], theirs[0][1]
+    return None
+
+
+def _bound(unit: Unit, figure: Quantity) -> tuple[int, str]:
+    """1 and the words where a figure is a lower bound, -1 for an upper one, else 0."""
+    before = unit.text[max(0, figure.start - 20) : figure.start]
+    for sign, pattern in ((1, _LEAST), (-1, _MOST)):
+        if match := pattern.search(before):
+            return sign, f"{match.group().strip()} {figure.text}"
+    return 0, ""

@@ -24,6 +24,7 @@ class Token:
     start: int
     capital: bool
     clause: int
+    owner: bool = False  # "Germany's": the name ends here
 
     @property
     def content(self) -> bool:
@@ -44,7 +45,7 @@ def tokens(text: str) -> list[Token]:
         else:
             folded = words(raw) if len(raw) < _LONGEST else []
             word = folded[0] if len(folded) == 1 else unicodedata.normalize("NFKC", raw).casefold()
-        found.append(Token(word, stem(word), match.start(), raw[0].isupper(), clause))
+        found.append(Token(word, stem(word), match.start(), raw[0].isupper(), clause, raw.endswith(("'s", "’s"))))
     return found
 
 
@@ -58,11 +59,15 @@ def name_runs(sentence: Sequence[Token]) -> list[tuple[int, int]]:
             at += 1
             continue
         end = at + 1
-        while end < len(sentence) and sentence[end].capital and sentence[end].clause == one.clause:
+        while end < len(sentence) and _goes_on(sentence[end - 1], sentence[end]):
             end += 1
         runs.append((at, end))
         at = end
     return runs
+
+
+def _goes_on(last: Token, one: Token) -> bool:
+    return one.capital and one.clause == last.clause and not last.owner
 
 
 def common(a: Sequence[Token], at: int, b: Sequence[Token], other: int, step: int) -> tuple[int, bool]:
