@@ -9,7 +9,7 @@ from marg_ray.models.embeddings import HashingEmbedder
 from marg_ray.models.extractive import ExtractiveModel, rules
 from marg_ray.models.extractive.cards import clean, without
 from marg_ray.models.extractive.enumerations import items
-from marg_ray.models.extractive.facets import addresses_others, facet
+from marg_ray.models.extractive.facets import addresses_others, facet, is_on_topic
 from marg_ray.models.extractive.printing import ONLY
 from marg_ray.models.extractive.summarising import marked_lines
 from marg_ray.models.tasks import AnalyseEvidence, EvidenceCard, SectionText, SummariseReport
@@ -289,3 +289,19 @@ async def test_a_sentence_on_a_list_of_all_things_stands_under_none() -> None:
 )
 def test_brackets_that_lost_what_was_in_them(text: str, cleaned: str) -> None:
     assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "on"),
+    [
+        ("Speak Now (Taylor's Version) was praised by critics.", False),
+        ("Tributes to Hawkins came from all over. Taylor had been the drummer.", True),
+        ("The critics praised the drummer.", False),
+    ],
+)
+def test_half_a_name_is_somebody_else(text: str, on: bool) -> None:
+    wanted = facet(
+        "Who was Taylor Hawkins and how did others respond?", "How did others respond?",
+        ("how did others respond Taylor Hawkins",),
+    )  # fmt: skip
+    assert is_on_topic(wanted, text) is on

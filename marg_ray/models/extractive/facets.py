@@ -70,6 +70,7 @@ class Facet:
     defined: str = ""  # the name whose definition is asked for
     topic: str = ""  # what the query is about, apart from what it asks; "" where they are the same
     subject: frozenset[str] = frozenset()  # stems of the names in the query
+    named: tuple[frozenset[str], ...] = ()  # stems of each name of several words: Taylor Swift is not Taylor Hawkins
     heading: str = ""  # the section is named after this heading of a source
     document: str = ""  # ... of this source
     item: str = ""  # the section is about one thing of an enumeration, matched letter by letter
@@ -132,6 +133,7 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
         defined=(item if found and found.compared else "" if item else _defined(text, about)) if english else "",
         topic=about if apart else "",
         subject=(term_set(" ".join(names(text))) - term_set(item)) if english else frozenset(),
+        named=tuple(term_set(n) for n in names(text) if len(term_set(n)) > 1) if english and not item else (),
         heading="" if is_question or item else bare,
         document=document,
         item=item,
@@ -202,6 +204,8 @@ def is_on_topic(facet_: Facet, document_text: str) -> bool:
     if not facet_.subject:
         return True
     folded = document_text.casefold()
+    if facet_.named and not any(all(s in folded for s in name) for name in facet_.named):
+        return False
     return sum(s in folded for s in facet_.subject) >= 0.5 * len(facet_.subject)
 
 

@@ -60,7 +60,11 @@ def print_section(cards: list[Card], wanted: Facet) -> str:
 def _is_all(cards: list[Card], wanted: Facet) -> bool:
     """Whether one sentence stands where a reader expects more than one fact: then he should know that it is all."""
     short = len(cards) == 1 and len(cards[0].sentences) == 1 and not (cards[0].rows or cards[0].label)
-    return short and wanted.english and not (wanted.factoid or wanted.defined or wanted.item or wanted.heading)
+    return (
+        short
+        and wanted.english
+        and not (wanted.factoid or wanted.defined or wanted.item or wanted.heading or wanted.compared)
+    )
 
 
 def _labels(cards: list[Card], wanted: Facet) -> list[str]:
