@@ -14,6 +14,7 @@ from marg_ray.cli.words import NARROW, clean, count, dollars, duration, of_limit
 from marg_ray.records import Scores, Usage
 
 if TYPE_CHECKING:
+    from marg_ray.report.model import Report
     from marg_ray.state import ResearchState
     from marg_ray.store.protocol import LogEntry
 
@@ -78,6 +79,13 @@ def account_of(
         stopped=stopped_by(state),
         decisions=tuple(n.text for n in state.notes if n.kind in ("gate", "steering")),
     )
+
+
+def cited_in(report: Report | None) -> str:
+    """How well a report is cited, in words; empty where there is none."""
+    from marg_ray.report.wording import citation_text
+
+    return citation_text(report).partition(": ")[2] if report is not None else ""
 
 
 def stopped_by(state: ResearchState) -> str:

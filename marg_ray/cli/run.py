@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from marg_ray.cli.account import Closing, account_of, closing_stats, stopped_by
+from marg_ray.cli.account import Closing, account_of, cited_in, closing_stats, stopped_by
 from marg_ray.cli.board import board_of, line_of
 from marg_ray.cli.export import Delivered, export, tell
 from marg_ray.cli.timeline import Board, Timeline
@@ -266,7 +266,13 @@ class Watch:
         status = self._status()
         elapsed, model = time.monotonic() - self.began, report.model if report else ""
         account = account_of(
-            self.state, self.entries, status=status, elapsed=elapsed, model=model, files=delivered.files
+            self.state,
+            self.entries,
+            status=status,
+            elapsed=elapsed,
+            model=model,
+            files=delivered.files,
+            citations=cited_in(report),
         )
         if self.kept:
             account = Closing(self.session_id, status, model, elapsed, files=delivered.files)

@@ -164,8 +164,7 @@ def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account
     from rich.console import Console
 
     from marg_ray.actors.live import status_word
-    from marg_ray.cli.account import account_of, closing_stats
-    from marg_ray.report.wording import citation_text
+    from marg_ray.cli.account import account_of, cited_in, closing_stats
 
     if not entries:
         return
@@ -179,6 +178,6 @@ def _print_account(state: ResearchState, entries: list[LogEntry], spent: Account
         elapsed=elapsed,
         model=model,
         lost=spent.lost,
-        citations=citation_text(report).removeprefix("Citations: ") if report else "",
+        citations=cited_in(report),
     )
     console.print(closing_stats(account, console.width))
