@@ -232,8 +232,21 @@ def _issues(
             words=flag.words,
         )
         found.setdefault(once, issue)  # of what is at fault with one sentence the first, which is the gravest
-    issues = [*found.values(), *_gaps(open_questions, thin, parts)]
+    untrue = [_untrue(line) for part in parts for line in part.lines if not _holds(line)]
+    issues = [*untrue, *found.values(), *_gaps(open_questions, thin, parts)]
     return sorted(issues, key=lambda issue: ("high", "medium", "low").index(issue.severity))[:_MOST_ISSUES]
+
+
+def _untrue(line: Line) -> Issue:
+    return Issue(
+        kind=IssueKind.HALLUCINATION,
+        severity="high",
+        section=line.section,
+        detail=f'{line.verdict}: "{line.text}"',
+        instruction=f"Correct or leave out: {line.text}",
+        signal="verdicts",
+        sentence=line.text,
+    )
 
 
 def _gaps(open_questions: Mapping[str, Sequence[str]], thin: Sequence[Part], parts: Sequence[Part]) -> Iterable[Issue]:
