@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from marg_ray.errors import BudgetExceeded, ModelError
+from marg_ray.errors import BudgetExceeded, ModelError, NotRecorded
 from marg_ray.grounding.judging import Asked, Ruling
 from marg_ray.models.client import Call, ModelClient
 from marg_ray.models.prompting import estimate_tokens
@@ -36,7 +36,7 @@ class ModelJudge:
             task, sources = posed(batch)
             try:
                 reply = await self.model.run(task, self.call)
-            except (ModelError, BudgetExceeded) as exc:
+            except (ModelError, BudgetExceeded, NotRecorded) as exc:  # not recorded: before there was a judge
                 self.usage += getattr(exc, "spent", None) or Usage()
                 text = f"no model read the sentences that words leave open: {exc}"
                 self.notes += (Note(kind="judge_failed", text=text, section=self.call.section),)
