@@ -15,6 +15,7 @@ from marg_ray.grounding.places import misplaced_date, misplaced_name, misplaced_
 from marg_ray.grounding.polarity import (
     added_negation,
     added_quantifier,
+    converse,
     denial,
     lost_hedge,
     lost_negation,
@@ -317,13 +318,14 @@ def _turned(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], against
         found.append(Complaint("negation", f"only the cited passage negates “{word}”", against))
     if word := denial(sentence, units):
         found.append(Complaint("denial", f"the cited passage says “{word}”", against))
+    if converse(sentence, units[0]):
+        return found
     change = turned(sentence, units[0])
     if any(u.text != units[0].text and is_version(sentence, u) and not turned(sentence, u) for u in near):
         change = None
     kind, *pair = change or ("",)
-    turns = opposite(sentence, units, near) or misplaced(sentence, units, near) or (kind == "direction" and pair)
-    turns = turns or other_bound(sentence, units, near)
-    if turns:
+    seen = opposite(sentence, units, near) or misplaced(sentence, units, near) or other_bound(sentence, units, near)
+    if turns := seen or (kind == "direction" and pair):
         found.append(Complaint("direction", _TURNED["direction"].format(*turns), against))
     roles = exchanged(sentence, units, near) or turned_course(sentence, units) or (kind == "roles" and pair)
     if roles:

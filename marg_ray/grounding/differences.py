@@ -28,7 +28,7 @@ def turned(sentence: Unit, unit: Unit, english: bool = True) -> tuple[str, str, 
     if swaps is None:
         return None
     negated = None if english else _negated(swaps, sentence.words)
-    return negated or _opposed(swaps, english) or _exchanged(swaps)
+    return negated or _opposed(swaps, sentence, unit, english) or _exchanged(swaps)
 
 
 def is_version(sentence: Unit, unit: Unit) -> bool:
@@ -62,7 +62,7 @@ def _is_negation(word: str) -> bool:
     return is_negation(word, english=False)
 
 
-def _opposed(swaps: Sequence[_Swap], english: bool) -> tuple[str, str, str] | None:
+def _opposed(swaps: Sequence[_Swap], sentence: Unit, unit: Unit, english: bool) -> tuple[str, str, str] | None:
     for a, b in swaps:
         if not (a and b and len(a) <= 4 and len(b) <= 4):
             continue
@@ -70,7 +70,8 @@ def _opposed(swaps: Sequence[_Swap], english: bool) -> tuple[str, str, str] | No
             if word in b or word in STOP_WORDS or (not english and stem(word) not in foreign_sides()):
                 continue
             for other in b:
-                if other not in a and other not in STOP_WORDS and opposed(word, other):
+                moved = word in unit.words and other in sentence.words
+                if other not in a and not moved and other not in STOP_WORDS and opposed(word, other):
                     return "direction", word, other
     return None
 

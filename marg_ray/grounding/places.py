@@ -38,8 +38,8 @@ def misplaced_name(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) 
     mine = sentence.tokens
     here = Counter(t.word for t in mine)
     asked = list(dict.fromkeys([*units[:1], *near]))
-    best = {t.word for u in asked for t in u.tokens}
-    there = best.union(t.word for u in units for t in u.tokens)
+    best = {t.word for u in asked[:1] for t in u.tokens}
+    there = {t.word for u in (*asked, *units) for t in u.tokens}
     known = {t.word for u in (*asked, *units) for n, t in enumerate(u.tokens) if n and t.capital}
     for first, after in name_runs(mine):
         run = mine[first:after]
@@ -169,7 +169,7 @@ def _misplaced(
                 break
             if unit is not units[0]:
                 continue
-            if not there and not any(same(one, t) for u in units for t in read(u)):
+            if not there and not any(same(one, t) for t in figures):
                 there = [t for t in figures if _is_beside(sentence.tokens, first, after, unit, t) and alike(one, t)]
             if there:
                 rival, often = there[0], sum(f == there[0] or f.text == there[0].text for f in figures)

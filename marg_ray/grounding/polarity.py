@@ -26,6 +26,7 @@ from marg_ray.grounding.quantities import Quantity
 from marg_ray.grounding.slots import common, fillers
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
+_INSTEAD = 2  # words that may stand where the sentence has one
 _NEIGHBOURS = 3  # content words on each side that tell whether two words stand in the same place
 
 
@@ -165,7 +166,7 @@ def opposite(
     sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], english: bool = True
 ) -> tuple[str, str] | None:
     """A word of the sentence and its opposite in the passage that stands in its place, or None."""
-    for unit in units[:1]:
+    for number, unit in enumerate(units[:2]):
         for at, word in enumerate(sentence.words):
             if word in STOP_WORDS or len(word) < 3 or stem(word) in unit.terms:
                 continue
@@ -176,7 +177,9 @@ def opposite(
                     continue
                 if any(stem(word) in u.terms and stem(other) not in u.terms for u in near):
                     continue
-                if _same_place(sentence, at, unit, other) and not _negation_explains(sentence, word, unit, other):
+                if _negation_explains(sentence, word, unit, other):
+                    continue
+                if _same_place(sentence, at, unit, other, both=number > 0):
                     return word, other
     return None
 
@@ -194,12 +197,13 @@ def _said_alike(word: str, unit: Unit) -> bool:
     return bool(entries) and any(entries & set(sides().get(term, ())) for term in unit.terms)
 
 
-def _same_place(sentence: Unit, at: int, unit: Unit, other: str) -> bool:
+def _same_place(sentence: Unit, at: int, unit: Unit, other: str, both: bool) -> bool:
     before, after = _around(sentence.words, at)
     for place, word in enumerate(unit.words):
         if word == other:
             other_before, other_after = _around(unit.words, place)
-            if before & other_before or after & other_after:
+            sides_alike = bool(before & other_before) + bool(after & other_after)
+            if sides_alike > both:
                 return True
     return False
 
@@ -209,6 +213,36 @@ def _around(words: Sequence[str], at: int) -> tuple[set[str], set[str]]:
     before = [w for w in words[:at] if w not in STOP_WORDS][-_NEIGHBOURS:]
     after = [w for w in words[at + 1 :] if w not in STOP_WORDS][:_NEIGHBOURS]
     return {stem(w) for w in before}, {stem(w) for w in after}
+
+
+_CONVERSE_WORDS = """
+    buy bought purchase acquire sell sold lend lent borrow give gave given receive teach taught learn beat beaten defeat
+    win won lose lost precede follow employ more less fewer larger smaller bigger greater higher lower older younger
+    longer shorter faster slower better worse earlier later stronger weaker richer poorer heavier lighter above below
+    export import host guest before after parent child predecessor successor
+"""
+_CONVERSE = frozenset(map(stem, _CONVERSE_WORDS.split()))
+
+
+def converse(sentence: Unit, unit: Unit) -> bool:
+    """Whether a word is turned round and its sides as well, so that both say the same."""
+    return any(
+        _is_converse(sentence, at, unit, other)
+        for at, word in enumerate(sentence.words)
+        if stem(word) in _CONVERSE
+        for other in unit.words
+        if stem(other) in opposites(stem(word))
+    )
+
+
+def _is_converse(sentence: Unit, at: int, unit: Unit, other: str) -> bool:
+    """ "A sold it to B" and "B bought it from A": with the word the sides have changed as well."""
+    if stem(sentence.words[at]) not in _CONVERSE or stem(other) not in _CONVERSE:
+        return False
+    place = unit.words.index(other)
+    before = {stem(w) for w in sentence.words[max(0, at - 3) : at] if w not in STOP_WORDS}
+    there = {stem(w) for w in unit.words[:place]}
+    return bool((before & {stem(w) for w in unit.words[place + 1 :]}) - there)
 
 
 def _negation_explains(sentence: Unit, word: str, unit: Unit, other: str) -> bool:
@@ -239,7 +273,7 @@ def instead(
     for unit in dict.fromkeys([*units[:1], *near]):
         ends = dict.fromkeys((at + 1, end_of(sentence, at)))
         stretches = [s for end in ends for s in fillers(sentence.tokens, at, end, unit.tokens, unit.index)]
-        there = [unit.tokens[n].word for start, end in stretches for n in range(start, end)]
+        there = [unit.tokens[n].word for s, e in stretches if e - s <= _INSTEAD for n in range(s, e)]
         if sentence.tokens[at].word in there:
             return ""
         if unit is units[0]:

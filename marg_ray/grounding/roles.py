@@ -10,6 +10,7 @@ from marg_ray.grounding.antonyms import IRREGULAR
 from marg_ray.grounding.slots import Token, name_runs
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
+_OBJECT = 3  # words after a verb that may be its object
 _SIDE = 7  # words on each side of a verb that may be its subject or object
 _BE = frozenset("is are was were be been being gets got get".split())  # noqa: SIM905
 _PAST = frozenset(w for forms in IRREGULAR.replace("\n", "|").split("|") for w in forms.split()[1:])
@@ -19,8 +20,9 @@ _CAUSES = frozenset(map(stem, "cause result produce trigger bring spark prompt c
 _LEADS = frozenset("lead leads led leading".split())  # noqa: SIM905
 _CAUSED_BY = frozenset(("because", "due", "owing", "thanks", "stem", "attribut", "sinc"))
 _LINKS = frozenset("across along around near without despite behind beyond throughout via within upon".split())  # noqa: SIM905
-_ORDERED = frozenset(("than", "after", "before", "until", "despite", "although", "instead", "over"))
+_ORDERED = frozenset(("than", "after", "before", "until", "despite", "although", "instead", "over", "into"))
 
+_VERSION = 0.7  # of the content words
 _NEAR_BY = 5  # words between a participle and its "by"
 _NEAR_VERB = 7  # words between two names with a verb between them
 
@@ -30,17 +32,19 @@ _Run = tuple[int, int]
 def exchanged(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> tuple[str, str] | None:
     """Two names or sides of the sentence that have changed places against its best match, or None."""
     for unit in units[:1]:
-        found = _names(sentence.tokens, unit.tokens) or _sides(sentence.tokens, unit.tokens)
-        if found and not any(_agrees(sentence.tokens, u.tokens, found) for u in near if u is not unit):
+        found = _names(sentence.tokens, unit.tokens) or _sides(sentence.tokens, unit.tokens) or _objects(sentence, unit)
+        if found and not any(_agrees(sentence, u, found) for u in near if u is not unit):
             return found
     return None
 
 
-def _agrees(mine: Sequence[Token], theirs: Sequence[Token], pair: tuple[str, str]) -> bool:
-    """Whether another sentence has both and does not say it the other way round."""
-    there = {t.word for t in theirs}
-    both = all(set(one.split()) & there for one in pair)
-    return both and not (_names(mine, theirs) or _sides(mine, theirs))
+def _agrees(sentence: Unit, unit: Unit, pair: tuple[str, str]) -> bool:
+    """Whether another version of the sentence has both and does not say it the other way round."""
+    if len(sentence.terms & unit.terms) < _VERSION * len(sentence.terms):
+        return False
+    there = {t.word for t in unit.tokens}
+    both = all(set(one.lower().split()) & there for one in pair)
+    return both and not (_names(sentence.tokens, unit.tokens) or _sides(sentence.tokens, unit.tokens))
 
 
 # ---- names
@@ -141,6 +145,35 @@ def _sides(mine: Sequence[Token], theirs: Sequence[Token]) -> tuple[str, str] | 
             if a and b and len(a) + len(b) > straight:
                 return _word_of(mine, a), _word_of(mine, b)
     return None
+
+
+def _objects(sentence: Unit, unit: Unit) -> tuple[str, str] | None:
+    """What follows two verbs of the sentence, where the passage has it the other way round: "reads A and writes B"."""
+    mine, theirs = _followers(sentence, unit), _followers(unit, sentence)
+    for one, other in combinations(sorted(mine.keys() & theirs.keys()), 2):
+        if (mine[one] & theirs[one]) | (mine[other] & theirs[other]):
+            continue
+        a, b = mine[one] & theirs[other], mine[other] & theirs[one]
+        if a and b:
+            return _word_of(sentence.tokens, a), _word_of(sentence.tokens, b)
+    return None
+
+
+def _followers(sentence: Unit, other: Unit) -> dict[str, set[str]]:
+    """The content words after each verb that both sentences have once, up to the next such verb."""
+    shared = [
+        at
+        for at, t in enumerate(sentence.tokens)
+        if (_is_participle(t.word) or t.word.endswith("s")) and len(t.word) > 4 and not t.capital
+        if t.content
+        and len(sentence.index[t.term]) == len(other.index.get(t.term, ())) == 1
+        and other.tokens[other.index[t.term][0]].word == t.word
+    ]
+    ends = [*shared[1:], len(sentence.tokens)][: len(shared)]
+    return {
+        sentence.tokens[at].term: _terms(sentence.tokens[at + 1 : min(end, at + 1 + _OBJECT)])
+        for at, end in zip(shared, ends, strict=True)
+    }
 
 
 _Kind = tuple[str, str]
