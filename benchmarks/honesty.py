@@ -168,18 +168,18 @@ class Tally:
         for sentence in report.sentences():
             known = written.get(_key(sentence.text))
             kind = known.kind if known else "unknown"
-            if known and kind == "source" and self._cites(report, sentence, known):
-                kind = "source, mended"
+            if known and kind in ("source", "other") and self._stands(report, sentence):
+                kind = "true as cited"
             self.shipped[kind] += 1
             self.verdicts.setdefault(kind, Counter())[sentence.verdict] += 1
             if known and kind in (*FALSE, "source", "invented") and sentence.verdict is Verdict.SUPPORTED:
                 self.passed.append((known, sentence, report))
 
     @staticmethod
-    def _cites(report: Report, sentence: ReportSentence, known: Written) -> bool:
-        """Whether the passage that really says it is cited by now."""
-        quotes = [squeeze(e.quote) for e in report.evidence if e.id in sentence.citations]
-        return any(known.original.rstrip(".") in quote for quote in quotes)
+    def _stands(report: Report, sentence: ReportSentence) -> bool:
+        """Whether a sentence that was cited wrongly when it was written stands in what the report cites for it."""
+        quotes = [_key(e.quote) for e in report.evidence if e.id in sentence.citations]
+        return any(_key(sentence.text) in quote for quote in quotes)
 
 
 async def honest(args: argparse.Namespace, home: Path, embedder: Embedder, folders: dict[str, Path]) -> None:
@@ -227,7 +227,7 @@ async def run(args: argparse.Namespace, home: Path) -> int:
 def told(tally: Tally, written: dict[str, Written]) -> int:
     made = Counter(w.kind for w in written.values())
     print(f"{'kind':16} {'written':>8} {'in reports':>10} {'supported':>10} {'partial':>8} {'flagged':>8}")
-    for kind in (*FALSE, "source", "source, mended", "invented", *FAITHFUL, "unknown"):
+    for kind in (*FALSE, "source", "true as cited", "invented", *FAITHFUL, "unknown"):
         found = tally.verdicts.get(kind, Counter())
         good, half, all_ = found[Verdict.SUPPORTED], found[Verdict.PARTIAL], tally.shipped[kind]
         print(f"{kind:16} {made[kind]:8} {all_:10} {good:10} {half:8} {all_ - good - half:8}")

@@ -12,7 +12,7 @@ from marg_ray.models.extractive.enumerations import items
 from marg_ray.models.extractive.facets import addresses_others, facet, is_on_topic
 from marg_ray.models.extractive.printing import ONLY
 from marg_ray.models.extractive.summarising import marked_lines
-from marg_ray.models.tasks import AnalyseEvidence, EvidenceCard, SectionText, SummariseReport
+from marg_ray.models.tasks import AnalyseEvidence, EvidenceCard, ReviewReport, SectionText, SummariseReport
 from marg_ray.seams import in_thread
 from tests.unit.test_extractive_sections import document, draft, draft_task, quotes
 
@@ -305,3 +305,27 @@ def test_half_a_name_is_somebody_else(text: str, on: bool) -> None:
         ("how did others respond Taylor Hawkins",),
     )  # fmt: skip
     assert is_on_topic(wanted, text) is on
+
+
+@pytest.mark.parametrize(
+    ("texts", "giving", "severity"),
+    [
+        (
+            ("The tide rises twice a day here. [1]", "The tide rises twice a day here. [2] Silt gathers. [3]"),
+            "s2",
+            "high",
+        ),
+        (
+            ("The tide rises twice a day here. [1] Silt gathers. [3]", "The tide rises twice a day here. [2]"),
+            "s1",
+            "high",
+        ),
+        (("The tide rises twice a day here. [1]", "The tide rises twice a day here. [2]"), "s2", "low"),
+    ],
+)
+async def test_the_fuller_section_gives_way(texts: tuple[str, str], giving: str, severity: str) -> None:
+    sections = tuple(SectionText(id=f"s{n}", title=f"What is part {n}?", text=t) for n, t in enumerate(texts, 1))
+    task = ReviewReport(question="What is known of tides?", language="en", sections=sections)
+    review = (await ExtractiveModel(HashingEmbedder(), in_thread).run(task, CALL)).output
+    (issue,) = [i for i in review.issues if "Already said" in i.detail]
+    assert (issue.section, issue.severity, bool(issue.instruction)) == (giving, severity, severity == "high")

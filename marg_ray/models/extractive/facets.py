@@ -133,7 +133,9 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
         defined=(item if found and found.compared else "" if item else _defined(text, about)) if english else "",
         topic=about if apart else "",
         subject=(term_set(" ".join(names(text))) - term_set(item)) if english else frozenset(),
-        named=tuple(term_set(n) for n in names(text) if len(term_set(n)) > 1) if english and not item else (),
+        named=tuple(term_set(n) for n in names(text) if len(term_set(n)) > 1)
+        if english and is_question and not item
+        else (),
         heading="" if is_question or item else bare,
         document=document,
         item=item,

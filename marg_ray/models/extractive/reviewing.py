@@ -105,22 +105,30 @@ def _dangling(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
 
 
 def _repetitions(written: list[tuple[SectionText, list[Line]]]) -> list[IssueIdea]:
-    issues = []
-    seen: list[tuple[str, str]] = []
-    whole: dict[str, str] = {}  # sentence: where it stands
+    """What is said twice. The fuller section gives way, the overview where both are alike, none to its last line."""
+    issues: list[IssueIdea] = []
+    seen: list[tuple[SectionText, str]] = []
+    left = {section.id: len(lines) for section, lines in written}
     # an overview gives way to the section that a sentence belongs to
     for section, lines in sorted(written, key=lambda w: w[0].title == OVERVIEW):
         for line in lines:
-            again = whole.setdefault(line.text, section.id) != section.id
-            twin = next((where for where, text in seen if same_statement(text, line.text)), None)
-            if twin is not None:
-                issues.append(
-                    IssueIdea(
-                        kind=IssueKind.LOGIC_ERROR, severity="high" if again else "low", section=section.id,
-                        detail=f"Already said under {twin}: {line.text}", instruction=f"Leave out: {line.text}",
-                    )
-                )  # fmt: skip
-            seen.append((section.title, line.text))
+            twin = next(((where, text) for where, text in seen if same_statement(text, line.text)), None)
+            seen.append((section, line.text))
+            if twin is None:
+                continue
+            stays, giving, words = twin[0], section, line.text
+            if left[section.id] < left[stays.id]:
+                stays, giving, words = section, twin[0], twin[1]
+            kept = left[giving.id] > 1
+            left[giving.id] -= kept
+            word_for_word = kept and twin[1] == line.text and stays.id != giving.id
+            issues.append(
+                IssueIdea(
+                    kind=IssueKind.LOGIC_ERROR, severity="high" if word_for_word else "low", section=giving.id,
+                    detail=f"Already said under {stays.title}: {words}",
+                    instruction=f"Leave out: {words}" if kept else "",
+                )
+            )  # fmt: skip
     return issues
 
 

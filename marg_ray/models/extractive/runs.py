@@ -14,7 +14,7 @@ from marg_ray.models.extractive.words import word_count
 RUN_SENTENCES = 4
 RUN_WORDS = 110
 LIST_WORDS = 170
-LONGER = 0.05  # that each further sentence of a run is worth, up to two
+LONGER = 0.06  # that each further sentence of a run is worth, up to two
 STEPS_WORDS = 240  # of a list that answers how something is done
 STEPWISE = frozenset({Kind.HOW_TO, Kind.HOW, Kind.MAKE})  # answered by steps
 
