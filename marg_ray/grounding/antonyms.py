@@ -18,6 +18,7 @@ VERBS = """
     agree concur consent assent | disagree dissent refuse object
     pass | fail reject
     open reopen unlock unseal | close shut lock seal
+    block obstruct | open clear
     buy purchase acquire | sell
     support back endorse favour favor champion advocate defend | oppose resist object undermine
     allow permit enable authorise authorize let sanction legitimate | ban prohibit forbid block bar
@@ -73,7 +74,7 @@ VERBS = """
     enlarge | reduce
     inflate | deflate
     heat warm | cool chill
-    freeze | melt thaw
+    freeze | melt thaw boil
     fill | empty drain
     load | unload
     sow plant | reap harvest uproot

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 from marg_ray.grounding.alignment import Alignment, Passage, Unit
 from marg_ray.grounding.dates import MONTHS, Date, find_dates
 from marg_ray.grounding.differences import is_version, turned
+from marg_ray.grounding.extent import added_quantifier, lost_hedge, other_bound, other_extent
 from marg_ray.grounding.languages import language_checked
 from marg_ray.grounding.names import has_name, names
 from marg_ray.grounding.places import misplaced_date, misplaced_name, misplaced_number
 from marg_ray.grounding.polarity import (
     added_negation,
-    added_quantifier,
     converse,
     denial,
-    lost_hedge,
     lost_negation,
     misplaced,
     opposite,
-    other_bound,
-    other_extent,
     wide_negation_differs,
 )
 from marg_ray.grounding.quantities import Quantity, figures, find_quantities

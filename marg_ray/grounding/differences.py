@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from itertools import combinations
 
 from marg_ray.grounding.alignment import Unit
-from marg_ray.grounding.negation import is_negation
+from marg_ray.grounding.negation import is_negation, negated_stems
 from marg_ray.grounding.opposites import foreign_sides, opposed
 from marg_ray.grounding.terms import STOP_WORDS, stem
 
@@ -71,7 +71,8 @@ def _opposed(swaps: Sequence[_Swap], sentence: Unit, unit: Unit, english: bool) 
                 continue
             for other in b:
                 moved = word in unit.words and other in sentence.words
-                if other not in a and not moved and other not in STOP_WORDS and opposed(word, other):
+                negated = (stem(word) in negated_stems(sentence.scopes)) != (stem(other) in negated_stems(unit.scopes))
+                if other not in a and not moved and not negated and other not in STOP_WORDS and opposed(word, other):
                     return "direction", word, other
     return None
 

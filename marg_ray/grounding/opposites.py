@@ -57,7 +57,6 @@ DENIALS = frozenset(
         "unwilling",
         "rarely",
         "seldom",
-        "reject",
     ]
 )
 WIDE_NEGATIONS = "不没未无非沒無ません ない なかった ず"

@@ -155,30 +155,33 @@ def _misplaced(
     alike: Callable[[_Figure, _Figure], bool],
 ) -> tuple[str, str] | None:
     """A figure and its rival that the sentence does not have itself, or two figures that have changed places."""
-    clashes: list[tuple[_Figure, _Figure, int]] = []
+    clashes: list[tuple[_Figure, _Figure, int, bool]] = []
+    agreed: list[_Figure] = []
     mine = read(sentence)
     for one in mine:
         first, after = _span(sentence.tokens, one.start, one.end)
-        rival, often = None, 0
+        rival, often, exact = None, 0, False
         for unit in dict.fromkeys([*units[:1], *near]):
             figures = read(unit)
             places = fillers(sentence.tokens, first, after, unit.tokens, unit.index)
             there = _within(figures, places, unit.tokens)
             if any(same(one, t) for t in there):
                 rival = None
+                agreed.append(one)
                 break
             if unit is not units[0]:
                 continue
+            exact = bool(there)
             if not there and not any(same(one, t) for t in figures):
                 there = [t for t in figures if _is_beside(sentence.tokens, first, after, unit, t) and alike(one, t)]
             if there:
                 rival, often = there[0], sum(f == there[0] or f.text == there[0].text for f in figures)
         if rival is not None:
-            clashes.append((one, rival, often))
-    for one, rival, often in clashes:
+            clashes.append((one, rival, often, exact))
+    for one, rival, often, exact in clashes:
         if sum(equal(m, rival) for m in mine) < often:
             return one.text.strip(), rival.text.strip()
-        if any(same(other, rival) and same(one, its_rival) for other, its_rival, _ in clashes):
+        if exact and not any(equal(other, rival) for other in agreed):
             return one.text.strip(), rival.text.strip()
     return None
 

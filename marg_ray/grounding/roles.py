@@ -18,7 +18,8 @@ _PAST = frozenset(w for forms in IRREGULAR.replace("\n", "|").split("|") for w i
 _EVEN = frozenset(("and", "or", "as", "well", "both", "with", "vs", "versus", "like", "nor", "also"))
 _CAUSES = frozenset(map(stem, "cause result produce trigger bring spark prompt create provoke induce".split()))  # noqa: SIM905
 _LEADS = frozenset("lead leads led leading".split())  # noqa: SIM905
-_CAUSED_BY = frozenset(("because", "due", "owing", "thanks", "stem", "attribut", "sinc"))
+_CAUSED_BY = frozenset(map(stem, "because due owing thanks stem attributed attributable".split()))  # noqa: SIM905
+_CLAUSES = frozenset("that which who whom whose where while but".split())  # noqa: SIM905
 _LINKS = frozenset("across along around near without despite behind beyond throughout via within upon".split())  # noqa: SIM905
 _ORDERED = frozenset(("than", "after", "before", "until", "despite", "although", "instead", "over", "into"))
 
@@ -205,6 +206,8 @@ def _around(sentence: Sequence[Token], at: int, kind: _Kind) -> tuple[set[str], 
     clause = sentence[at].clause
     before = [t for t in sentence[max(0, at - _SIDE) : at] if t.clause == clause]
     after = [t for t in sentence[at + 1 : at + 1 + _SIDE] if t.clause == clause]
+    before = before[max((n + 1 for n, t in enumerate(before) if t.word in _CLAUSES), default=0) :]
+    after = after[: next((n for n, t in enumerate(after) if t.word in _CLAUSES and n), len(after))]
     if not before and kind[0] in ("cause", "order"):  # "After B, A"
         before = [t for t in sentence[at + 1 :] if t.clause == clause + 1][:_SIDE]
     turned = kind == ("cause", "by")

@@ -98,6 +98,21 @@ def kinds(text: str, *quotes: str) -> set[str]:
          "The area was not more crowded than usual, not least in May.", "negation"),
         ("The sale did not include the mill.", "The mill was not included in the sale.",
          "The sale did include the mill.", "negation"),
+        # a verb and its negated opposite, and what a clause after "that" is about
+        ("The council rejected the plan as the costs were too high.", "The council did not accept the plan.",
+         "The council accepted the plan as the costs were too high.", "direction"),
+        ("The senator denied that he had met the envoy.", "The senator denied meeting the envoy.",
+         "The senator had met the envoy.", "denial"),
+        ("Rain triggered landslides that blocked the road.", "Landslides were triggered by rain.",
+         "Landslides triggered rain that blocked the road.", "roles"),
+        ("The costs rose because the council rejected the plan.", "Because the council rejected the plan, the costs rose.",
+         "The council rejected the plan because the costs rose.", "roles"),
+        # steps of one kind
+        ("The bridge carries 900 carts a day.", "Every day the bridge carries 900 carts.",
+         "The bridge carries 900 carts a week.", "quantifier"),
+        # figures that changed places
+        ("Prices fell from 8 percent in 2012 to 5 percent in 2016.", "Prices fell from 8 to 5 percent by 2016.",
+         "Prices fell from 8 percent in 2016 to 5 percent in 2012.", "date"),
         # extent
         ("Some members of the crew left the ship early.", "Early on some members of the crew left the ship.",
          "Most members of the crew left the ship early.", "quantifier"),
