@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 from collections import defaultdict
@@ -53,8 +54,9 @@ def lfqa(data: Path) -> Iterator[Row]:
 
 
 def factcheck(data: Path) -> Iterator[Row]:
+    """Partly supported counts as not supported, as in WiCE and ExpertQA."""
     for row in _lines(data / "factcheck_bench/subtask3_claim_evidence_stance.jsonl.gz"):
-        yield Row(row["claim"], (row["evidence"],), "support" in row["stance"])
+        yield Row(row["claim"], (row["evidence"],), row["stance"] == "completely-support")
 
 
 def attribution(data: Path) -> Iterator[Row]:
@@ -62,10 +64,15 @@ def attribution(data: Path) -> Iterator[Row]:
         yield Row(row["claim"], tuple(row["references"]), row["attribution_label"] == "attributable")
 
 
-def begin(data: Path) -> Iterator[Row]:
-    for row in _table(data / "begin/begin_dev_wow.tsv.gz", "\t"):
+def begin(data: Path, part: str = "wow") -> Iterator[Row]:
+    for row in _table(data / f"begin/begin_dev_{part}.tsv.gz", "\t"):
         if row["begin_label"] != "Generic":
             yield Row(row["response"], (row["knowledge"],), row["begin_label"] == "Fully attributable")
+
+
+def begin_cmu(data: Path) -> Iterator[Row]:
+    """For fitting alone: `begin` is one of the sets that are measured."""
+    yield from begin(data, "cmu")
 
 
 def qags(name: str) -> Callable[[Path], Iterator[Row]]:
@@ -94,7 +101,8 @@ def faithbench(data: Path) -> Iterator[Row]:
             yield Row(row["summary"], (row["source"],), not bad)
 
 
-def scifact(data: Path) -> Iterator[Row]:
+def _scifact(data: Path) -> Iterator[tuple[str, str, str]]:
+    """Claim, abstract and stance: SUPPORT, CONTRADICT, or nothing where the abstract does not say."""
     corpus = {
         int(r.get("doc_id") or r.get("_id") or r.get("id")): (r["title"], r.get("abstract") or r.get("text"))
         for r in _lines(data / "scifact/corpus.jsonl.gz")
@@ -104,7 +112,19 @@ def scifact(data: Path) -> Iterator[Row]:
             title, abstract = corpus[int(number)]
             body = " ".join(abstract) if isinstance(abstract, list) else abstract
             stance = row["evidence"].get(str(number))
-            yield Row(row["claim"], (f"{title}\n\n{body}",), bool(stance and stance[0]["label"] == "SUPPORT"))
+            yield row["claim"], f"{title}\n\n{body}", stance[0]["label"] if stance else ""
+
+
+def scifact(data: Path) -> Iterator[Row]:
+    for claim, text, stance in _scifact(data):
+        yield Row(claim, (text,), stance == "SUPPORT")
+
+
+def scifact_stances(data: Path) -> Iterator[Row]:
+    """Without the claims on which their abstract is silent: supported or contradicted."""
+    for claim, text, stance in _scifact(data):
+        if stance:
+            yield Row(claim, (text,), stance == "SUPPORT")
 
 
 def climate(data: Path) -> Iterator[Row]:
@@ -147,3 +167,8 @@ def articles(data: Path) -> dict[str, list[list[str]]]:
             if sentences:
                 found[row["title"].replace("_", " ")].append(sentences)
     return dict(found)
+
+
+def held_out(data: Path, count: int = 30) -> set[str]:
+    """Titles of the articles that edit suites are made from, and nothing is fitted on: the first by their hash."""
+    return set(sorted(articles(data), key=lambda t: hashlib.sha256(t.encode()).hexdigest())[:count])

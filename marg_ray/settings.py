@@ -167,8 +167,11 @@ class GroundingSettings(_Area):
 
     judge: Annotated[
         Literal["auto", "never"],
-        Field(description="a model reads the sentences that words leave open; auto = where a model is used at all"),
-    ] = "auto"
+        Field(
+            description="a model reads the sentences that words leave open; auto = where a model is used at all. "
+            "Measure yours first: python -m benchmarks.judge"
+        ),
+    ] = "never"  # how far a model agrees with people is that model's; a tenth to a fifth more tokens
     judge_calls: Annotated[
         int, Field(ge=1, le=10, description="to it for one draft of a section, at most; eight sentences each")
     ] = 1

@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from marg_ray.grounding.alignment import Alignment, Passage, align, passage
 from marg_ray.grounding.checks import Complaint, complaints, settled_terms
 from marg_ray.grounding.claims import split_claims
+from marg_ray.grounding.features import features
 from marg_ray.grounding.judging import RULED, Asked, Judge, Ruling, asked
 from marg_ray.grounding.languages import language_checked
 from marg_ray.grounding.remarks import is_not_factual
+from marg_ray.grounding.scorer import scorer
 from marg_ray.grounding.terms import content_terms, words
 from marg_ray.records import CheckedBy, ClaimVerdict, Draft, Evidence, Grounding, Sentence, SentenceVerdict, Verdict
 from marg_ray.seams import Embedder, Offload
@@ -101,7 +103,16 @@ def check_sentence(
         if _is_quoted(plain, one.text):
             where = _stretch(plain, one.text)
             said = "stands in the cited passage"
-            return Check(Verdict.SUPPORTED, said, evidence[number].id, 1.0, 1.0, span=where, checked_by="quotation")
+            return Check(
+                Verdict.SUPPORTED,
+                said,
+                evidence[number].id,
+                1.0,
+                1.0,
+                probability=1.0,
+                span=where,
+                checked_by="quotation",
+            )
     alignment, found = _compared(plain, passages, context)
     claims: list[CheckedClaim] = []
     if apart:
@@ -115,7 +126,18 @@ def check_sentence(
     nearest = evidence[alignment.source]
     check = _judged(recall, alignment, found, nearest.id)
     where = _deciding(plain, alignment, nearest.quote)
-    return replace(check, span=where, claims=tuple(c.verdict for c in claims), checked_by=by)
+    likely = scorer()(check.score, features(plain, passages, alignment, found, context))
+    return replace(check, probability=likely, span=where, claims=tuple(c.verdict for c in claims), checked_by=by)
+
+
+def features_of(plain: str, evidence: Sequence[Evidence]) -> tuple[float, list[float]] | None:
+    """What the scorer is given for a sentence: the checks' score and the features. None where nothing is to check."""
+    if is_not_factual(plain):
+        return None
+    passages, context = _read(evidence, ())
+    alignment, found = _compared(plain, passages, context)
+    check = _judged(alignment.recall, alignment, found, "")
+    return check.score, features(plain, passages, alignment, found, context)
 
 
 def _compared(plain: str, passages: Sequence[Passage], context: Passage) -> tuple[Alignment, list[Complaint]]:

@@ -270,10 +270,10 @@ def test_statements_are_checked_each_by_itself() -> None:
 @pytest.mark.parametrize(
     ("model", "settings", "calls"),
     [
-        ("openai:gpt-5", {}, 1),
-        ("openai:gpt-5", {"judge_calls": 3}, 3),
-        ("openai:gpt-5", {"judge": "never"}, 0),
-        ("extractive", {}, 0),
+        ("openai:gpt-5", {}, 0),  # how far it agrees with people has to be known first
+        ("openai:gpt-5", {"judge": "auto"}, 1),
+        ("openai:gpt-5", {"judge": "auto", "judge_calls": 3}, 3),
+        ("extractive", {"judge": "auto"}, 0),
     ],
 )
 def test_a_model_judges_where_one_is_used_and_allowed(
