@@ -329,3 +329,27 @@ async def test_the_fuller_section_gives_way(texts: tuple[str, str], giving: str,
     review = (await ExtractiveModel(HashingEmbedder(), in_thread).run(task, CALL)).output
     (issue,) = [i for i in review.issues if "Already said" in i.detail]
     assert (issue.section, issue.severity, bool(issue.instruction)) == (giving, severity, severity == "high")
+
+
+def test_a_name_counts_in_its_own_letters() -> None:
+    title = "How did regulators respond?"
+    wanted = facet(
+        f"Why did Silicon Valley Bank collapse? {title}", title, ("how did regulators respond Silicon Valley Bank",)
+    )
+    assert is_on_topic(wanted, "The regulators closed Silicon Valley Bank.")
+
+
+async def test_what_stands_below_another_section_s_heading_is_left_to_it() -> None:
+    below = card(
+        1,
+        "The network is set up by a daemon on every new system of this kind.",
+        heading="Manual > Network setup > Desktop",
+    )
+    own = card(2, "The network of a system is started by the service manager at boot.", heading="Manual > Starting")
+    question = "How do I set up the network?"
+    other = ("Network setup",)
+    text = await draft(
+        draft_task("Overview", (below, own), question=question, queries=(question,), other_sections=other)
+    )
+    assert "[2]" in text
+    assert "[1]" not in text

@@ -10,6 +10,7 @@ from marg_ray.models.extractive.cards import Card, bare_title, card_of, plain_se
 from marg_ray.models.extractive.clauses import Kind
 from marg_ray.models.extractive.facets import (
     COMPARISON,
+    OVERVIEW,
     Facet,
     addresses_others,
     answer_fit,
@@ -57,6 +58,7 @@ class Drafting:
     mine: Facet  # as the other sections see this one, by its title
     others: tuple[Facet, ...]  # of the other sections, by their titles
     definitions: tuple[Facet, ...]  # those of them that ask what something is
+    houses: tuple[str, ...]  # headings that other sections are named after
     words: int
     texts: tuple[str, ...]
 
@@ -87,14 +89,15 @@ def prepare(task: DraftSection) -> Drafting:
         *(f.query for f in others),
         *(embedded_text(c.heading, s) for c in cards for s in c.sentences),
     )
-    return Drafting(wanted, tuple(cards), mine, others, definitions, task.words, texts)
+    houses = tuple(f.heading for f in _others(task, wanted, all_=wanted.title == OVERVIEW) if f.heading)
+    return Drafting(wanted, tuple(cards), mine, others, definitions, houses, task.words, texts)
 
 
-def _others(task: DraftSection, wanted: Facet) -> tuple[Facet, ...]:
+def _others(task: DraftSection, wanted: Facet, all_: bool = False) -> tuple[Facet, ...]:
     """The facets that may claim evidence. What the question asks goes before what a source's heading offers."""
     titles = tuple({c.source_title: 0 for c in task.evidence})
     found = (facet(task.question, t, (t,), titles) for t in task.other_sections if t != task.section_title)
-    open_ended = wanted.heading or (wanted.kind is Kind.WHAT and not wanted.item)
+    open_ended = all_ or wanted.heading or (wanted.kind is Kind.WHAT and not wanted.item)
     return tuple(f for f in found if f.defined or open_ended or not f.heading)
 
 
@@ -189,13 +192,24 @@ def _scored(work: Drafting, vectors: Vectors) -> list[Card]:
         best = sorted(values, reverse=True)[:2]
         score = 0.55 * sum(best) / len(best) + 0.45 * sum(values) / len(values) + 0.035 * min(2, len(values) - 1)
         score += _card_bonus(wanted, card) + 0.06 * card.relevance / top - (foreign + 0.02 if foreign > 0.02 else 0.0)
-        housed = any(f.heading and same_heading(card.heading, f.heading) for f in work.others)
-        housed = housed or any(all(defines(f, s) for s in card.sentences) for f in work.definitions)
+        housed = _stands_under_another(card, work) or any(
+            all(defines(f, s) for s in card.sentences) for f in work.definitions
+        )
         place = max(path_fit(wanted, card.path, card.title), title_fit(wanted, card.title))
         aside = not speaks_of(wanted, f"{card.label} {card.text}", place)
         aside = aside or (wanted.factoid and answer_fit(wanted, card.text) < 0)  # no place, no date, no figure
         out.append(replace(card, score=score - 0.10 * aside, aside=aside, housed=housed))
     return out
+
+
+def _stands_under_another(card: Card, work: Drafting) -> bool:
+    """Whether the nearest heading that a section is named after is another section's."""
+    for heading in reversed(card.path):
+        if work.facet.heading and same_heading(heading, work.facet.heading):
+            return False
+        if any(same_heading(heading, house) for house in work.houses):
+            return True
+    return False
 
 
 def _fit_of(one: Facet, card: Card, cosines: list[float]) -> float:

@@ -21,6 +21,7 @@ from marg_ray.models.extractive.clauses import (
 )
 from marg_ray.models.extractive.enumerations import items, with_item
 from marg_ray.models.extractive.words import (
+    FUNCTION_WORDS,
     asked_terms,
     contained,
     figures,
@@ -70,7 +71,7 @@ class Facet:
     defined: str = ""  # the name whose definition is asked for
     topic: str = ""  # what the query is about, apart from what it asks; "" where they are the same
     subject: frozenset[str] = frozenset()  # stems of the names in the query
-    named: tuple[frozenset[str], ...] = ()  # stems of each name of several words: Taylor Swift is not Taylor Hawkins
+    named: tuple[frozenset[str], ...] = ()  # words of each name that has several: Taylor Swift is not Taylor Hawkins
     heading: str = ""  # the section is named after this heading of a source
     document: str = ""  # ... of this source
     item: str = ""  # the section is about one thing of an enumeration, matched letter by letter
@@ -133,15 +134,20 @@ def facet(question: str, title: str, queries: Iterable[str], source_titles: Sequ
         defined=(item if found and found.compared else "" if item else _defined(text, about)) if english else "",
         topic=about if apart else "",
         subject=(term_set(" ".join(names(text))) - term_set(item)) if english else frozenset(),
-        named=tuple(term_set(n) for n in names(text) if len(term_set(n)) > 1)
-        if english and is_question and not item
-        else (),
+        named=tuple(_name_words(names(text))) if english and is_question and not item else (),
         heading="" if is_question or item else bare,
         document=document,
         item=item,
         compared=compared,
         siblings=tuple(n for n in (found.names if found else ()) if n != item) if item else (),
     )
+
+
+def _name_words(found: Iterable[str]) -> Iterable[frozenset[str]]:
+    for name in found:
+        parts = frozenset(re.findall(r"\w+", name.casefold())) - FUNCTION_WORDS
+        if len(parts) > 1:
+            yield parts
 
 
 def akin(own: frozenset[str]) -> frozenset[str]:
