@@ -89,7 +89,8 @@ def prepare(task: DraftSection) -> Drafting:
         *(f.query for f in others),
         *(embedded_text(c.heading, s) for c in cards for s in c.sentences),
     )
-    houses = tuple(f.heading for f in _others(task, wanted, all_=wanted.title == OVERVIEW) if f.heading)
+    all_ = wanted.title == OVERVIEW and not wanted.heading
+    houses = tuple(f.heading for f in (_others(task, wanted, all_=True) if all_ else rivals) if f.heading)
     return Drafting(wanted, tuple(cards), mine, others, definitions, houses, task.words, texts)
 
 
