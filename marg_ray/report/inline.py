@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlsplit
@@ -112,10 +112,19 @@ def _tree(tokens: Sequence[Token], at: int) -> tuple[tuple[Inline, ...], int]:
 def _parent(token: Token, children: tuple[Inline, ...]) -> Inline:
     match token.type:
         case "em_open":
-            return Inline("emphasis", children=children)
+            return Inline("emphasis", children=_unwrapped("emphasis", children))
         case "strong_open":
-            return Inline("strong", children=children)
+            return Inline("strong", children=_unwrapped("strong", children))
     return Inline("link", children=children, href=str(token.attrs.get("href", "")))
+
+
+def _unwrapped(kind: str, nodes: Iterable[Inline]) -> tuple[Inline, ...]:
+    """Nodes none of which is of this kind, however deep: emphasis in emphasis is seen once, and its signs would clash."""
+    flat: list[Inline] = []
+    for node in nodes:
+        within = _unwrapped(kind, node.children)
+        flat += within if node.kind == kind else [replace(node, children=within)]
+    return _joined(flat)
 
 
 def _joined(nodes: list[Inline]) -> tuple[Inline, ...]:

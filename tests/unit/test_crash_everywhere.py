@@ -20,7 +20,7 @@ from marg_ray.store.memory import MemoryStore
 from marg_ray.store.protocol import LogEntry
 from tests.lives import Life, Server, content, settled, state_of, whole_log
 
-APPENDS, SETTLES, BEGINS = 39, 26, 19  # of the run that `tests.lives.owner` drives
+APPENDS, SETTLES, BEGINS = 43, 27, 19  # of the run that `tests.lives.owner` drives
 POINTS = ("crash_before", "crash_after")
 
 

@@ -345,6 +345,8 @@ def test_escaped_text_is_seen_as_typed_wherever_it_stands(text: str) -> None:
 @given(SIGNS)
 @example("_1_*1*")
 @example("__1__**1**")
+@example("_*1*1_")
+@example("_**_1_1**_")
 def test_a_sentence_written_out_and_read_again_has_the_same_words(text: str) -> None:
     nodes = parse(text)
     assert plain(parse(inline_markdown(nodes))).split() == plain(nodes).split()
