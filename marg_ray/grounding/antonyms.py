@@ -12,7 +12,7 @@ VERBS = """
     accelerate hasten quicken speed | decelerate slow delay brake retard
     raise lift elevate heighten boost hoist | lower reduce cut depress
     improve ameliorate enhance recover better | worsen deteriorate impair degrade decline
-    win prevail triumph | lose fail
+    win prevail triumph gain | lose fail
     beat | lose
     accept approve adopt embrace ratify grant | reject refuse decline disapprove veto rebuff spurn deny
     agree concur consent assent | disagree dissent refuse object

@@ -232,20 +232,24 @@ def converse(sentence: Unit, unit: Unit) -> bool:
     return any(
         _is_converse(sentence, at, unit, other)
         for at, word in enumerate(sentence.words)
-        if stem(word) in _CONVERSE
+        if stem(word) in _CONVERSE and word not in unit.words
         for other in unit.words
         if stem(other) in opposites(stem(word))
     )
 
 
 def _is_converse(sentence: Unit, at: int, unit: Unit, other: str) -> bool:
-    """ "A sold it to B" and "B bought it from A": with the word the sides have changed as well."""
-    if stem(sentence.words[at]) not in _CONVERSE or stem(other) not in _CONVERSE:
+    """ "A sold it to B" and "B bought it from A": what stood before the word stands after its opposite, and back."""
+    if stem(other) not in _CONVERSE:
         return False
     place = unit.words.index(other)
-    before = {stem(w) for w in sentence.words[max(0, at - 3) : at] if w not in STOP_WORDS}
-    there = {stem(w) for w in unit.words[:place]}
-    return bool((before & {stem(w) for w in unit.words[place + 1 :]}) - there)
+    left, right = _contents(unit.words[:place]), _contents(unit.words[place + 1 :])
+    before, after = _contents(sentence.words[max(0, at - 3) : at]), _contents(sentence.words[at + 1 : at + 6])
+    return bool((before & right) - left) and (not left or bool((after & left) - right))
+
+
+def _contents(words: Sequence[str]) -> set[str]:
+    return {stem(w) for w in words if w not in STOP_WORDS}
 
 
 def _negation_explains(sentence: Unit, word: str, unit: Unit, other: str) -> bool:

@@ -90,6 +90,8 @@ def kinds(text: str, *quotes: str) -> set[str]:
          "Acme sold Beta to Gamma in March.", "direction"),
         ("The filter absorbs green light and reflects blue light.", "It absorbs green light and reflects blue light.",
          "The filter absorbs blue light and reflects green light.", "roles"),
+        ("It left hours before the storm, and came back after it passed.", "It left hours before the storm.",
+         "It left hours after the storm, and came back after it passed.", "direction"),
         # bounds
         ("The hall seats up to 900 guests.", "Up to 900 guests find seats in the hall.",
          "The hall seats at least 900 guests.", "direction"),
@@ -105,7 +107,7 @@ def kinds(text: str, *quotes: str) -> set[str]:
          "The senator had met the envoy.", "denial"),
         ("Rain triggered landslides that blocked the road.", "Landslides were triggered by rain.",
          "Landslides triggered rain that blocked the road.", "roles"),
-        ("The costs rose because the council rejected the plan.", "Because the council rejected the plan, the costs rose.",
+        ("The costs rose because the council rejected the plan.", "Because the council rejected the plan, costs rose.",
          "The council rejected the plan because the costs rose.", "roles"),
         # steps of one kind
         ("The bridge carries 900 carts a day.", "Every day the bridge carries 900 carts.",
