@@ -99,7 +99,9 @@ class GroundTask(_Task):
     draft: Draft
     evidence: dict[str, Evidence]
     titles: dict[str, str]  # source id to title
-    sources: dict[str, Source] = Field(default_factory=dict)  # of the evidence: which of two like passages is the original
+    sources: dict[str, Source] = Field(
+        default_factory=dict
+    )  # of the evidence: which of two like passages is the original
 
 
 class AnalyseTask(_Task):

@@ -103,9 +103,15 @@ def _beside(mine: Sequence[Token], first: int, after: int, unit: Unit, least: in
 
 
 def _is_same_run(run: Sequence[Token], stretch: Sequence[Token]) -> bool:
-    """Whether one of the names is the other, shorter, as initials or in another form."""
-    if any(is_same_name(a.word, b.word) for a in run for b in stretch if a.content and b.content):
-        return True
+    """Whether one of the names is the other, shorter, as initials, with another title or in another form."""
+    theirs = [t for t in stretch if t.content and (t.capital or any(t.word == m.word for m in run))]
+    mine = [t for t in run if t.content]
+    if mine and theirs:
+        if is_same_name(mine[-1].word, theirs[-1].word):  # surnames
+            return True
+        few, many = sorted((mine, theirs), key=len)
+        if all(any(is_same_name(a.word, b.word) for b in many) for a in few if a.word not in _TITLES):
+            return True
     short, full = sorted((run, stretch), key=len)
     return len(short) == 1 and len(full) > 1 and short[0].word == "".join(t.word[0] for t in full if t.capital)
 

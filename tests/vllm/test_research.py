@@ -16,7 +16,7 @@ from marg_ray.report.model import Report, from_json
 from tests.vllm.conftest import LIBRARY, ROOT, Engine
 
 QUESTION = "What are the environmental effects of tidal barrages?"
-WITHIN_S = 420
+WITHIN_S = 1200
 REFUSED, PASSED = 4, 0
 _WORD, _NUMBER = re.compile(r"[^\W\d_]{4,}"), re.compile(r"\d[\d.,]*\d|\d")
 
@@ -47,7 +47,7 @@ async def marg_research(engine: Engine, question: str) -> tuple[int, dict[str, A
         "MARG_MODELS__CONTEXT_TOKENS": str(models.context_tokens),
         "MARG_RUNTIME__RAY_ADDRESS": engine.ray_address,
     }
-    options = ["--docs", str(LIBRARY), "--no-web", "--depth", "overview", "--max-minutes", "5", "--json"]
+    options = ["--docs", str(LIBRARY), "--no-web", "--depth", "overview", "--max-minutes", "18", "--json"]
     command = [sys.executable, "-m", "marg_ray.cli", "research", question, *options]
     process = await asyncio.create_subprocess_exec(*command, env=env, cwd=ROOT, stdout=PIPE, stderr=PIPE)
     try:
