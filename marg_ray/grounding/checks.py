@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from marg_ray.grounding.alignment import Alignment, Passage, Unit
+from marg_ray.grounding.copies import edited
 from marg_ray.grounding.dates import MONTHS, Date, find_dates
 from marg_ray.grounding.differences import is_version, turned
 from marg_ray.grounding.extent import added_quantifier, lost_hedge, other_bound, other_extent
@@ -259,6 +260,8 @@ def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint])
         None if "date" in kinds else misplaced_date(sentence, units, near),
     ]
     ceiling = Verdict.CONTRADICTED if alignment.recall >= _SAME_MATTER else Verdict.PARTIAL
+    if not kinds and not any(wrong):
+        wrong = [edited(sentence, units, near)]
     return [
         Complaint(one.kind, f"“{one.here}” stands where the cited passage says “{one.there}”", ceiling)
         for one in wrong

@@ -13,7 +13,7 @@ from marg_ray.grounding.names import is_same_name
 from marg_ray.grounding.quantities import Quantity
 from marg_ray.grounding.slots import Token, common, fillers, name_runs
 
-_TITLES = frozenset(
+TITLES = frozenset(
     """
     president king queen sir lord lady dr mr mrs ms prof prince princess pope saint st general captain colonel major
     senator minister professor judge mayor governor chancellor emperor bishop the former actor singer director hurricane
@@ -48,7 +48,7 @@ def misplaced_name(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) 
         other: Sequence[Token] = ()
         for unit in asked:
             places = fillers(mine, first, after, unit.tokens, unit.index)
-            if any(_is_same_run(run, unit.tokens[s:e]) for s, e in places) and not _part_differs(run, unit, places):
+            if any(is_same_run(run, unit.tokens[s:e]) for s, e in places) and not _part_differs(run, unit, places):
                 other = ()
                 break
             if unit is not asked[0]:
@@ -60,10 +60,10 @@ def misplaced_name(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) 
                 if (first, after) == (0, 1) and not start and not {run[0].word, rival[0].word} & known:
                     continue  # any word may begin a sentence
                 moved = not (absent and (start, end) in inside) and not _is_rarer(rival, here, unit)
-                if _is_part_changed(run, rival) or not (moved or _is_same_run(run, rival)):
+                if _is_part_changed(run, rival) or not (moved or is_same_run(run, rival)):
                     other = other or rival
         if other:
-            return Misplaced("name", _written(run), _written(other))
+            return Misplaced("name", written(run), written(other))
     return None
 
 
@@ -86,7 +86,7 @@ def _is_part_changed(run: Sequence[Token], other: Sequence[Token]) -> bool:
     if len(changed) != 1:
         return False
     a, b = changed[0]
-    return not (is_same_name(a, b) or {a, b} & _TITLES or a.startswith(b) or b.startswith(a))
+    return not (is_same_name(a, b) or {a, b} & TITLES or a.startswith(b) or b.startswith(a))
 
 
 def _beside(mine: Sequence[Token], first: int, after: int, unit: Unit, least: int) -> list[_Run]:
@@ -102,7 +102,7 @@ def _beside(mine: Sequence[Token], first: int, after: int, unit: Unit, least: in
     return found
 
 
-def _is_same_run(run: Sequence[Token], stretch: Sequence[Token]) -> bool:
+def is_same_run(run: Sequence[Token], stretch: Sequence[Token]) -> bool:
     """Whether one of the names is the other, shorter, as initials, with another title or in another form."""
     theirs = [t for t in stretch if t.content and (t.capital or any(t.word == m.word for m in run))]
     mine = [t for t in run if t.content]
@@ -110,13 +110,13 @@ def _is_same_run(run: Sequence[Token], stretch: Sequence[Token]) -> bool:
         if is_same_name(mine[-1].word, theirs[-1].word):  # surnames
             return True
         few, many = sorted((mine, theirs), key=len)
-        if all(any(is_same_name(a.word, b.word) for b in many) for a in few if a.word not in _TITLES):
+        if all(any(is_same_name(a.word, b.word) for b in many) for a in few if a.word not in TITLES):
             return True
     short, full = sorted((run, stretch), key=len)
     return len(short) == 1 and len(full) > 1 and short[0].word == "".join(t.word[0] for t in full if t.capital)
 
 
-def _written(run: Sequence[Token]) -> str:
+def written(run: Sequence[Token]) -> str:
     return " ".join(t.word for t in run).title()
 
 

@@ -119,7 +119,7 @@ def _parent(token: Token, children: tuple[Inline, ...]) -> Inline:
 
 
 def _unwrapped(kind: str, nodes: Iterable[Inline]) -> tuple[Inline, ...]:
-    """Nodes none of which is of this kind, however deep: emphasis in emphasis is seen once, and its signs would clash."""
+    """Without nodes of this kind, however deep: emphasis in emphasis is seen once, and its signs would clash."""
     flat: list[Inline] = []
     for node in nodes:
         within = _unwrapped(kind, node.children)

@@ -202,3 +202,38 @@ def test_english_rules_are_silent_in_other_languages(text: str, quote: str) -> N
 )
 def test_the_language_is_told(text: str, english: bool) -> None:
     assert language_checked(text) is english
+
+
+COPIES = [
+    ("name", "Biologist David Newstead said that predators would eat a dead bird on the flats within an hour.",
+     "Biologist Texas said that predators would eat a dead bird on the flats within an hour."),
+    ("name", "Note that aptitude is not the tool for upgrades from one Debian release to another.",
+     "Note that aptitude is not the tool for upgrades from one Release Notes release to another."),
+    ("number", "package: debsums; popcon: V:5, I:41; description: utility to verify installed files.",
+     "package: debsums; popcon: V:4, I:41; description: utility to verify installed files."),
+    ("negation", "Currently, Debian is only available for Linux, but we have started to offer other systems.",
+     "Currently, Debian is not only available for Linux, but we have started to offer other systems."),
+]  # fmt: skip
+BESIDE = " Texas said so. For upgrades read the Release Notes. package: chkrootkit; popcon: V:4, I:20."
+
+
+@pytest.mark.parametrize(("kind", "quote", "copy"), COPIES, ids=[c[0] for c in COPIES])
+def test_what_is_changed_in_a_copy_is_a_flag(kind: str, quote: str, copy: str) -> None:
+    assert kind in kinds(copy, quote + BESIDE)
+    assert kinds(quote, quote + BESIDE) == set()
+    assert kind not in kinds(copy, quote + BESIDE, copy), "another passage has it as it stands"
+
+
+@pytest.mark.parametrize(
+    ("quote", "said"),
+    [
+        ("President Joe Biden signed the bill on climate in the garden of the White House.",
+         "Joe Biden signed the bill on climate in the garden of the White House."),
+        ("The United States signed the treaty on fishing in the northern seas last year.",
+         "The US signed the treaty on fishing in the northern seas last year."),
+        ("It was opened in 1966 after three years of work on the dam and the locks.",
+         "La Rance was opened in 1966 after three years of work on the dam and the locks."),
+    ],
+)  # fmt: skip
+def test_a_copy_that_names_the_same_otherwise_is_none(quote: str, said: str) -> None:
+    assert "name" not in kinds(said, quote + " La Rance is a dam.")

@@ -1,0 +1,79 @@
+"""A sentence that copies one of a passage, but for a name, a figure or a "not": what was changed in the copy.
+
+Whoever says a thing in other words changes many of them. Where all but a few are the same, in the same order, the few
+are no paraphrase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+from marg_ray.grounding.alignment import Unit
+from marg_ray.grounding.places import TITLES, Misplaced, is_same_run, written
+from marg_ray.grounding.slots import Token
+
+_LEAST = 8  # words of a copy
+_COPIED = 0.75  # of them are those of the passage, in its order
+_WIDEST = 5  # words that may stand for others
+_NEGATIVE = frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "hardly", "nobody", "none"})
+
+
+def edited(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> Misplaced | None:
+    """The first change in a copy of the best sentence, if no other of these sentences has the words as they stand."""
+    mine = sentence.tokens
+    if len(mine) < _LEAST or not units:
+        return None
+    found = _changes(mine, units[0].tokens)
+    if not found:
+        return None
+    others = [u for u in dict.fromkeys([*near, *units[1:]]) if u is not units[0]]
+    return None if any(_changes(mine, u.tokens) == [] for u in others) else found[0]
+
+
+def _changes(mine: Sequence[Token], theirs: Sequence[Token]) -> list[Misplaced] | None:
+    """None: it is no copy of these words."""
+    matcher = SequenceMatcher(None, [t.word for t in mine], [t.word for t in theirs], autojunk=False)
+    if sum(b.size for b in matcher.get_matching_blocks()) < _COPIED * len(mine):
+        return None
+    return list(_read(mine, theirs, matcher.get_opcodes()))
+
+
+def _read(
+    mine: Sequence[Token], theirs: Sequence[Token], codes: Sequence[tuple[str, int, int, int, int]]
+) -> Iterator[Misplaced]:
+    for what, first, after, start, end in codes:
+        here, there = mine[first:after], theirs[start:end]
+        if what == "equal" or max(len(here), len(there)) > _WIDEST:
+            continue
+        if what == "replace":
+            if _other_name(here, there, first):
+                yield Misplaced("name", written(here), written(there))
+            elif _other_figures(here, there):
+                yield Misplaced("number", written(here), written(there))
+        inner = what == "insert" or after < len(mine)  # what follows the copy is no part of it
+        if inner and start and _negates(here) != _negates(there) and not _negates(mine, here) and first:
+            yield Misplaced("negation", written(here) or "nothing", written(there) or "nothing")
+
+
+def _other_name(here: Sequence[Token], there: Sequence[Token], first: int) -> bool:
+    """Both are names, and not two of one thing. Any word may begin a sentence."""
+    mine, theirs = ([t for t in part if t.capital and t.content] for part in (here, there))
+    if not mine or not theirs or not first or not here[-1].capital:
+        return False
+    if {t.word for t in (*mine, *theirs)} & TITLES or any(t.word[0].isdigit() for t in (*mine, *theirs)):
+        return False
+    return not is_same_run(mine, theirs)
+
+
+def _other_figures(here: Sequence[Token], there: Sequence[Token]) -> bool:
+    """Figures alone, as many of one as of the other, none of them rounded."""
+    if len(here) != len(there) or not all(t.word.isascii() and t.word.isdigit() for t in (*here, *there)):
+        return False
+    return any(abs(int(a.word) - int(b.word)) > 0.05 * int(b.word) for a, b in zip(here, there, strict=True))
+
+
+def _negates(part: Sequence[Token], but: Sequence[Token] = ()) -> bool:
+    if any(t.word == "only" for t in part):  # "not only long but also"
+        return False
+    return any(t.word in _NEGATIVE or t.word.endswith(("n't", "n’t")) for t in part if t not in but)
