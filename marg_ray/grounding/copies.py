@@ -20,15 +20,20 @@ _NEGATIVE = frozenset({"not", "never", "no", "nor", "neither", "without", "canno
 
 
 def edited(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> Misplaced | None:
-    """The first change in a copy of the best sentence, if no other of these sentences has the words as they stand."""
+    """A change in a copy of one of these sentences, where none of them has the words as they stand."""
     mine = sentence.tokens
-    if len(mine) < _LEAST or not units:
+    if len(mine) < _LEAST:
         return None
-    found = _changes(mine, units[0].tokens)
-    if not found:
-        return None
-    others = [u for u in dict.fromkeys([*near, *units[1:]]) if u is not units[0]]
-    return None if any(_changes(mine, u.tokens) == [] for u in others) else found[0]
+    words = {t.word for t in mine}
+    found: list[Misplaced] = []
+    for unit in dict.fromkeys([*units, *near]):
+        if len(words.intersection(unit.words)) < _COPIED * len(words) - 1:
+            continue
+        changes = _changes(mine, unit.tokens)
+        if changes == []:
+            return None
+        found += changes or []
+    return found[0] if found else None
 
 
 def _changes(mine: Sequence[Token], theirs: Sequence[Token]) -> list[Misplaced] | None:

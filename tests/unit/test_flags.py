@@ -209,12 +209,17 @@ COPIES = [
      "Biologist Texas said that predators would eat a dead bird on the flats within an hour."),
     ("name", "Note that aptitude is not the tool for upgrades from one Debian release to another.",
      "Note that aptitude is not the tool for upgrades from one Release Notes release to another."),
+    ("name", "For upgrades between releases you should read the Release Notes.",
+     "For upgrades between releases you should read the Debian."),
     ("number", "package: debsums; popcon: V:5, I:41; description: utility to verify installed files.",
      "package: debsums; popcon: V:4, I:41; description: utility to verify installed files."),
     ("negation", "Currently, Debian is only available for Linux, but we have started to offer other systems.",
      "Currently, Debian is not only available for Linux, but we have started to offer other systems."),
 ]  # fmt: skip
-BESIDE = " Texas said so. For upgrades read the Release Notes. package: chkrootkit; popcon: V:4, I:20."
+BESIDE = (
+    " Note that aptitude is not for upgrades from one Debian release to another, read it or not. Texas said so. "
+    "For upgrades read the Release Notes. package: chkrootkit; popcon: V:4, I:20."
+)
 
 
 @pytest.mark.parametrize(("kind", "quote", "copy"), COPIES, ids=[c[0] for c in COPIES])
