@@ -6,6 +6,7 @@ are no paraphrase.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -16,6 +17,7 @@ from marg_ray.grounding.slots import Token
 _LEAST = 8  # words of a copy
 _COPIED = 0.75  # of them are those of the passage, in its order
 _WIDEST = 5  # words that may stand for others
+_DIGITS = re.compile(r"[0-9]+")
 _NEGATIVE = frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "hardly", "nobody", "none"})
 
 
@@ -72,10 +74,17 @@ def _other_name(here: Sequence[Token], there: Sequence[Token], first: int) -> bo
 
 
 def _other_figures(here: Sequence[Token], there: Sequence[Token]) -> bool:
-    """Figures alone, as many of one as of the other, none of them rounded."""
-    if len(here) != len(there) or not all(t.word.isascii() and t.word.isdigit() for t in (*here, *there)):
+    """Figures alone, or names that differ in theirs ("gcc3"): as many as there, and none of them rounded."""
+    pairs = list(zip(here, there, strict=False))
+    if len(here) != len(there) or not all(_alike(a, b) for a, b in pairs):
         return False
-    return any(abs(int(a.word) - int(b.word)) > 0.05 * int(b.word) for a, b in zip(here, there, strict=True))
+    changed = [(a.word, b.word) for a, b in pairs if a.word != b.word]
+    return any(not a.isdecimal() or abs(int(a) - int(b)) > 0.05 * int(b) for a, b in changed)
+
+
+def _alike(a: Token, b: Token) -> bool:
+    """The same but for the digits, of which both have some."""
+    return _DIGITS.sub("0", a.word) == _DIGITS.sub("0", b.word) and bool(_DIGITS.search(a.word))
 
 
 def _negates(part: Sequence[Token], but: Sequence[Token] = ()) -> bool:

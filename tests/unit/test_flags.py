@@ -213,12 +213,15 @@ COPIES = [
      "For upgrades between releases you should read the Debian."),
     ("number", "package: debsums; popcon: V:5, I:41; description: utility to verify installed files.",
      "package: debsums; popcon: V:4, I:41; description: utility to verify installed files."),
+    ("number", "But the package in testing was installable, as the gcc4 packages had not come down to testing.",
+     "But the package in testing was installable, as the gcc3 packages had not come down to testing."),
     ("negation", "Currently, Debian is only available for Linux, but we have started to offer other systems.",
      "Currently, Debian is not only available for Linux, but we have started to offer other systems."),
 ]  # fmt: skip
 BESIDE = (
     " Note that aptitude is not for upgrades from one Debian release to another, read it or not. Texas said so. "
-    "For upgrades read the Release Notes. package: chkrootkit; popcon: V:4, I:20."
+    "For upgrades read the Release Notes. package: chkrootkit; popcon: V:4, I:20. "
+    "Then came the change from gcc3 to gcc4."
 )
 
 
