@@ -18,6 +18,7 @@ _LEAST = 8  # words of a copy
 _COPIED = 0.75  # of them are those of the passage, in its order
 _WIDEST = 5  # words that may stand for others
 _DIGITS = re.compile(r"[0-9]+")
+_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
 _NEGATIVE = frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "hardly", "nobody", "none"})
 
 
@@ -78,13 +79,18 @@ def _other_figures(here: Sequence[Token], there: Sequence[Token]) -> bool:
     pairs = list(zip(here, there, strict=False))
     if len(here) != len(there) or not all(_alike(a, b) for a, b in pairs):
         return False
-    changed = [(a.word, b.word) for a, b in pairs if a.word != b.word]
+    changed = [(_bare(a), _bare(b)) for a, b in pairs if _bare(a) != _bare(b)]
     return any(not a.isdecimal() or abs(int(a) - int(b)) > 0.05 * int(b) for a, b in changed)
 
 
 def _alike(a: Token, b: Token) -> bool:
     """The same but for the digits, of which both have some."""
-    return _DIGITS.sub("0", a.word) == _DIGITS.sub("0", b.word) and bool(_DIGITS.search(a.word))
+    return _DIGITS.sub("0", _bare(a)) == _DIGITS.sub("0", _bare(b)) and bool(_DIGITS.search(a.word))
+
+
+def _bare(token: Token) -> str:
+    """Without the marks between thousands."""
+    return _THOUSANDS.sub("", token.word)
 
 
 def _negates(part: Sequence[Token], but: Sequence[Token] = ()) -> bool:

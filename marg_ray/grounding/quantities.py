@@ -77,12 +77,18 @@ class Quantity:
         return self.unit == other.unit or not self.unit or not other.unit
 
     def converts(self, other: Quantity) -> bool:
-        """Whether both say the same in different units of one dimension, rounded: "5 miles" and "8 km"."""
+        """Whether both say the same in different units of one dimension, this one rounded: "8 km" for "5 miles".
+
+        A figure of more digits than the other one's conversion leaves is none: "4007 m" for "13,000 ft".
+        """
         if {self.unit, other.unit} == {"%", ""}:
             part, share = (self, other) if other.unit == "%" else (other, self)
             return part.spelled and any(_near(100 * a, b) for a in part.values if a < 1 for b in share.values)
         return self.unit != other.unit and any(
-            _near(a, b) for a in _in_base(self) for b in _in_base(other) if a[0] == b[0]
+            _near(a, b) and (a[0] < 0 or _is_rounded_to(shown, b[1] * shown / a[1]))
+            for shown, a in zip(self.values, _in_base(self), strict=False)
+            for b in _in_base(other)
+            if a[0] == b[0] and a[1]
         )
 
 
@@ -94,6 +100,13 @@ def _in_base(one: Quantity) -> list[tuple[int, float]]:
         return []
     dimension, size = FACTORS[one.unit]
     return [(dimension, v * size) for v in one.values]
+
+
+def _is_rounded_to(shown: float, exact: float) -> bool:
+    """Whether `exact` gives `shown` to as many digits as that has, one more or less in the last of them."""
+    digits = f"{shown:.10f}".rstrip("0").rstrip(".")
+    place = 10.0 ** -len(digits.partition(".")[2]) if "." in digits else 10.0 ** (len(digits) - len(digits.rstrip("0")))
+    return abs(shown - exact) <= 1.01 * place
 
 
 def _kelvin(value: float, unit: str) -> float:
