@@ -16,6 +16,7 @@ from marg_ray.grounding.slots import Token
 
 _LEAST = 8  # words of a copy
 _COPIED = 0.75  # of them are those of the passage, in its order
+_ASKING = frozenset({"when", "how", "what", "why", "where", "who", "which"})  # with a capital they begin a title
 _WIDEST = 5  # words that may stand for others
 _DIGITS = re.compile(r"[0-9]+")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
@@ -66,7 +67,8 @@ def _read(
 
 def _other_name(here: Sequence[Token], there: Sequence[Token], first: int) -> bool:
     """Both are names, and not two of one thing. Any word may begin a sentence."""
-    mine, theirs = ([t for t in part if t.capital and t.content] for part in (here, there))
+    mine = [t for t in here if t.capital and t.content]
+    theirs = [t for t in there if t.capital and (t.content or t.word in _ASKING)]
     if not mine or not theirs or not first or not here[-1].capital:
         return False
     if {t.word for t in (*mine, *theirs)} & TITLES or any(t.word[0].isdigit() for t in (*mine, *theirs)):

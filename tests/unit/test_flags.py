@@ -215,7 +215,7 @@ COPIES = [
      "package: debsums; popcon: V:4, I:41; description: utility to verify installed files."),
     ("number", "But the package in testing was installable, as the gcc4 packages had not come down to testing.",
      "But the package in testing was installable, as the gcc3 packages had not come down to testing."),
-    ("number", "It is the first privately owned submersible with an intended depth of 4,000 m (13,000 ft).",
+    ("figure", "It is the first privately owned submersible with an intended depth of 4,000 m (13,000 ft).",
      "It is the first privately owned submersible with an intended depth of 4007 m (13000 ft)."),
     ("negation", "Currently, Debian is only available for Linux, but we have started to offer other systems.",
      "Currently, Debian is not only available for Linux, but we have started to offer other systems."),
