@@ -149,10 +149,13 @@ def test_questions_come_from_standard_input(
 def test_thresholds_are_the_exit_code(
     near: Nearby, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = write(home, {"question": "How much power do tidal stations produce?", "id": "a"})
+    name = write(home, {"question": "How much power do tidal stations produce?", "id": "a", "depth": "overview"})
     assert marg(monkeypatch, "batch", name, "-o", "out", "--min-supported", "0.9", "--min-passed", "1") == 0
     wrong = write(
-        home, {"question": "How much power do tidal stations produce?", "id": "a"}, {"question": ""}, name="w.jsonl"
+        home,
+        {"question": "How much power do tidal stations produce?", "id": "a", "depth": "overview"},
+        {"question": ""},
+        name="w.jsonl",
     )
     assert marg(monkeypatch, "batch", wrong, "-o", "out", "--min-passed", "0.6", "--max-failed", "9") == 8
     assert "passed: 0.500 of the rows" in capsys.readouterr().err

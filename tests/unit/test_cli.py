@@ -120,7 +120,7 @@ def test_runs_lists_sessions_and_show_prints_them(
     assert "report ready: passed" in capsys.readouterr().out
     assert marg(monkeypatch, "show", finished, "--checks") == 0
     told = capsys.readouterr().out
-    assert "supported: " in told
+    assert "supported 1.00: " in told  # a quotation
     assert "[1] “" in told
 
 
