@@ -1,6 +1,7 @@
 """What paper says of single sentences: a sign at the mark, and a list of those that do not wholly hold.
 
-On a screen a mark opens the verdict and its reason; on paper they are listed at the end, with the sentence.
+On a screen a mark opens the verdict and its reason; on paper they are listed at the end, with the sentence. So is one
+that holds, but rests on a source that carried text which reads like an order to a machine.
 """
 
 from __future__ import annotations
@@ -21,12 +22,16 @@ from marg_ray.text import one_line
 SIGNS: Mapping[Verdict, str] = MappingProxyType(
     {Verdict.NOT_CHECKED: "?", Verdict.PARTIAL: "≈", Verdict.UNSUPPORTED: "×", Verdict.CONTRADICTED: "≠"}
 )
-_WORST = tuple(SIGNS)
+CAUTION = "!"  # it holds, but look at what it rests on
+_WORST = (Verdict.NOT_FACTUAL, Verdict.SUPPORTED, *SIGNS)
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence that does not wholly hold. `number` counts them in reading order; `where` is its section's title."""
+    """A sentence that does not wholly hold, or whose source calls for caution.
+
+    `number` counts them in reading order; `where` is its section's title.
+    """
 
     number: int
     where: str
@@ -37,7 +42,7 @@ class Remark:
 
     @property
     def sign(self) -> str:
-        return SIGNS[self.verdict]
+        return SIGNS.get(self.verdict, CAUTION)
 
 
 class Remarks:
@@ -46,14 +51,14 @@ class Remarks:
     def __init__(self, report: Report, layout: Layout) -> None:
         self._by_sentence: dict[int, Remark] = {}  # by identity: two sentences may have the same words
         for where, block, sentence in _sentences(report):
-            if sentence.verdict in SIGNS:
+            if sentence.verdict in SIGNS or sentence.caution:
                 self._by_sentence[id(sentence)] = Remark(
                     number=len(self._by_sentence) + 1,
                     where=where,
                     text=_words(layout, block, sentence),
                     verdict=sentence.verdict,
                     name=wording.label(report, sentence.verdict.value),
-                    reason=one_line(sentence.reason),
+                    reason=one_line("; ".join(filter(None, (sentence.reason, sentence.caution)))),
                 )
 
     @property

@@ -12,7 +12,7 @@ import docx
 import pytest
 from lxml import etree
 
-from marg_ray.records import Block, Draft, ReportStatus
+from marg_ray.records import Block, Draft, ReportStatus, Verdict
 from marg_ray.report.assemble import build_report
 from marg_ray.report.docx import to_docx
 from marg_ray.report.model import ChartSeries, ReportChart
@@ -277,3 +277,12 @@ def test_a_chart_is_a_picture_with_words_for_those_who_do_not_see_it_and_its_fig
     assert not docx.Document(io.BytesIO(without)).inline_shapes
     rows = [[words(c) for c in row.iter(f"{W}tc")] for row in part(without).iter(f"{W}tr")]
     assert ["Sihwa Lake", "254"] in rows
+
+
+def test_a_sentence_that_holds_but_rests_on_a_suspicious_source_is_listed() -> None:
+    first, *others = REPORT.sections[0].sentences
+    warned = first.model_copy(update={"verdict": Verdict.SUPPORTED, "caution": "rests on a source that gave orders"})
+    section = REPORT.sections[0].model_copy(update={"sentences": (warned, *others)})
+    text = everything(to_docx(REPORT.model_copy(update={"sections": (section, *REPORT.sections[1:])})))
+    assert "rests on a source that gave orders" in text.split("Sentences to read with care")[-1]
+    assert "rests on a source that gave orders" not in everything(sample())
