@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,13 +15,22 @@ from marg_ray.models.client import Call, ModelClient
 from marg_ray.models.exchange import Ask
 from marg_ray.models.openai_api import OpenAIModel
 from marg_ray.models.prompting import render
-from marg_ray.models.tasks import FreeText
+from marg_ray.models.tasks import FreeText, JudgeClaims
 from tests import model_tasks as samples
 from tests.vllm.conftest import FAST, STRONG, Engine, client
 
 CALL = Call(session_id="r1", task_id="r1/x", section="s1")
 CALLS = 50
 AT_ONCE = 25
+
+
+def told_apart(task: Any, number: int) -> Any:
+    """The same kind of task, but no prompt twice."""
+    if isinstance(task, JudgeClaims):
+        first, *others = task.claims
+        first = first.model_copy(update={"text": f"{first.text} (case {number})"})
+        return task.model_copy(update={"claims": (first, *others)})
+    return task.model_copy(update={"question": f"{task.question} (case {number})"})
 
 
 async def test_guided_json_is_valid_for_every_schema_in_all_of_fifty_calls(engine: Engine) -> None:
@@ -31,7 +41,7 @@ async def test_guided_json_is_valid_for_every_schema_in_all_of_fifty_calls(engin
 
     async def one(number: int) -> None:
         task = tasks[number % len(tasks)]
-        task = task.model_copy(update={"question": f"{task.question} (case {number})"})
+        task = told_apart(task, number)
         exchange, output = fast.exchange, task.asked_for()
         ask = Ask(messages=render(task).messages(), max_tokens=1024, temperature=0.2, name=task.template, output=output)
         async with room:
