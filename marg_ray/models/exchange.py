@@ -208,6 +208,8 @@ def strict_schema(schema: Any, *, names: bool = False, bounded: bool = False) ->
     }
     if bounded and not names and kept.get("type") == "string" and not {"enum", "const"} & kept.keys():
         kept["maxLength"] = min(LONGEST, schema.get("maxLength", LONGEST))
+        if least := schema.get("minLength"):
+            kept["minLength"] = least
     if not names and "properties" in kept:
         kept |= {"required": list(kept["properties"]), "additionalProperties": False}
     return kept
