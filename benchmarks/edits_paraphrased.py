@@ -9,7 +9,6 @@ caught only where a complaint names it, and a paraphrase as kept where there is 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import random
 import re
 from collections import defaultdict
@@ -18,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.edits_reworded import paraphrased
-from benchmarks.verification_sets import articles
+from benchmarks.verification_sets import articles, held_out
 from marg_ray.grounding.verify import check_sentence
 from marg_ray.records import Evidence, Verdict
 
-_TITLES = 30
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()  # noqa: SIM905
 _NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty".split()  # noqa: SIM905
@@ -297,7 +295,7 @@ EDITS: dict[str, Change] = {
 def items(found: dict[str, list[list[str]]], per_kind: int, seed: int = 5) -> list[Item]:
     """Edits of every kind, on a paraphrase two times in three, and as many paraphrases of every kind."""
     dice = random.Random(seed)
-    chosen = sorted(found, key=lambda t: hashlib.sha256(t.encode()).hexdigest())[:_TITLES]
+    chosen = held_out(found)
     places = [
         (title, paragraph, at)
         for title in chosen

@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.dangling import dangling
-from benchmarks.reports import Desk, Meter, libraries, questions
+from benchmarks.reports import Desk, Meter, arguments, libraries, questions
 from marg_ray.grounding.drafts import render_draft
 from marg_ray.models.client import ModelClient
 from marg_ray.models.embeddings import HashingEmbedder, MiniLM
@@ -37,7 +37,7 @@ from marg_ray.models.extractive.enumerations import items
 from marg_ray.models.extractive.facets import facet, names_item, speaks_of
 from marg_ray.models.extractive.measures import is_name, measure
 from marg_ray.models.extractive.words import squeeze
-from marg_ray.records import Block, Depth, Draft, Sentence
+from marg_ray.records import Block, Draft, Sentence
 from marg_ray.report.model import Report, ReportSection
 from marg_ray.seams import Embedder
 
@@ -238,14 +238,8 @@ async def run(args: argparse.Namespace, home: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder that holds `freshwiki`")
-    parser.add_argument("--home", type=Path, help="where libraries and indexes are kept")
-    parser.add_argument("--depth", type=Depth, default=Depth.STANDARD)
-    parser.add_argument("--only", choices=("wiki", "debian"))
-    parser.add_argument("--first", type=int, help="only so many questions of each library")
+    parser = arguments(__doc__ or "")
     parser.add_argument("--print", action="store_true", dest="show", help="print the reports")
-    parser.add_argument("--hashing", action="store_true", help="hashed words for embeddings: quick, and worse")
     args = parser.parse_args()
     home = args.home or Path(tempfile.mkdtemp(prefix="reports-"))
     sys.exit(1 if asyncio.run(run(args, home.absolute())) else 0)

@@ -28,7 +28,7 @@ from typing import cast
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.edits import KINDS
-from benchmarks.reports import Desk, libraries, questions
+from benchmarks.reports import Desk, arguments, libraries, questions
 from marg_ray.models.client import Call, ModelClient, ModelTask, OutT, Reply
 from marg_ray.models.embeddings import HashingEmbedder, MiniLM
 from marg_ray.models.extractive import ExtractiveModel
@@ -36,7 +36,7 @@ from marg_ray.models.extractive.cards import card_of
 from marg_ray.models.extractive.summarising import marked_lines
 from marg_ray.models.extractive.words import contained, squeeze, term_set
 from marg_ray.models.tasks import DraftSection, EvidenceCard, FreeText, SummariseReport
-from marg_ray.records import Depth, Usage, Verdict
+from marg_ray.records import Usage, Verdict
 from marg_ray.report.model import Report, ReportSentence
 from marg_ray.seams import Embedder, in_thread
 
@@ -242,13 +242,7 @@ def told(tally: Tally, written: dict[str, Written]) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="folder that holds `freshwiki`")
-    parser.add_argument("--home", type=Path, help="where libraries and indexes are kept")
-    parser.add_argument("--depth", type=Depth, default=Depth.STANDARD)
-    parser.add_argument("--only", choices=("wiki", "debian"))
-    parser.add_argument("--first", type=int, help="only so many questions of each library")
-    parser.add_argument("--hashing", action="store_true", help="hashed words for embeddings: quick, and worse")
+    parser = arguments(__doc__ or "")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     home = args.home or Path(tempfile.mkdtemp(prefix="honesty-"))

@@ -6,6 +6,7 @@ install them. Both are written into a folder of the caller's; nothing of them is
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import gzip
 import json
@@ -212,3 +213,15 @@ def libraries(data: Path | None, home: Path) -> dict[str, Path]:
         else:
             made[name] = folder.resolve()
     return made
+
+
+def arguments(about: str) -> argparse.ArgumentParser:
+    """What every benchmark over these questions can be told."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder that holds `freshwiki`")
+    parser.add_argument("--home", type=Path, help="where libraries and indexes are kept")
+    parser.add_argument("--depth", type=Depth, default=Depth.STANDARD)
+    parser.add_argument("--only", choices=("wiki", "debian"))
+    parser.add_argument("--first", type=int, help="only so many questions of each library")
+    parser.add_argument("--hashing", action="store_true", help="hashed words for embeddings: quick, and worse")
+    return parser

@@ -83,8 +83,9 @@ def labelled(data: Path, names: Iterable[str], most: int = 0) -> list[tuple[str,
 
 def made(data: Path, per_article: int) -> list[tuple[str, Row]]:
     """Statements from the articles that the edit suites do not use."""
-    kept = held_out(data)
-    texts = {title: text for title, text in articles(data).items() if title not in kept}
+    found = articles(data)
+    kept = set(held_out(found))
+    texts = {title: text for title, text in found.items() if title not in kept}
     return [(MADE, Row(p.text, (p.evidence,), p.supported)) for p in pairs(texts, per_article)]
 
 

@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,6 @@ def articles(data: Path) -> dict[str, list[list[str]]]:
     return dict(found)
 
 
-def held_out(data: Path, count: int = 30) -> set[str]:
+def held_out(titles: Iterable[str], count: int = 30) -> list[str]:
     """Titles of the articles that edit suites are made from, and nothing is fitted on: the first by their hash."""
-    return set(sorted(articles(data), key=lambda t: hashlib.sha256(t.encode()).hexdigest())[:count])
+    return sorted(titles, key=lambda t: hashlib.sha256(t.encode()).hexdigest())[:count]

@@ -33,10 +33,23 @@ VAGUE = frozenset(
 
 
 @dataclass(frozen=True)
-class Unit:
-    """One sentence of a passage."""
+class _Text:
+    """A text and the figures in it, each looked for once."""
 
     text: str
+
+    @cached_property
+    def dates(self) -> tuple[Date, ...]:
+        return tuple(find_dates(self.text))
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        return tuple(find_quantities(self.text, list(self.dates)))
+
+
+@dataclass(frozen=True)
+class Unit(_Text):
+    """One sentence of a passage."""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -63,20 +76,10 @@ class Unit:
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(scopes(self.words))
 
-    @cached_property
-    def dates(self) -> tuple[Date, ...]:
-        return tuple(find_dates(self.text))
-
-    @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
-        return tuple(find_quantities(self.text, list(self.dates)))
-
 
 @dataclass(frozen=True)
-class Passage:
+class Passage(_Text):
     """A text with what is compared. `passage` keeps the latest ones."""
-
-    text: str
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:
@@ -93,14 +96,6 @@ class Passage:
     @cached_property
     def acronyms(self) -> frozenset[str]:
         return frozenset(acronyms(self.text))
-
-    @cached_property
-    def dates(self) -> tuple[Date, ...]:
-        return tuple(find_dates(self.text))
-
-    @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
-        return tuple(find_quantities(self.text, list(self.dates)))
 
 
 @lru_cache(maxsize=4096)

@@ -262,6 +262,8 @@ def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint])
     ceiling = Verdict.CONTRADICTED if alignment.recall >= _SAME_MATTER else Verdict.PARTIAL
     if not kinds and not any(wrong):
         wrong = [edited(sentence, units, near)]
+    if wrong[0] and wrong[0].kind == "negation":
+        return [Complaint("negation", "only one of sentence and passage is negated", ceiling)]
     return [
         Complaint(one.kind, f"“{one.here}” stands where the cited passage says “{one.there}”", ceiling)
         for one in wrong
