@@ -53,7 +53,7 @@ from marg_ray.telemetry.figures import FIGURES, Taken
 
 log = logging.getLogger(__name__)
 
-KEPT_WITHIN_S = 1.0  # a finished report, for the next who asks; its folders may be slow to look through
+KEPT_WITHIN_S = 2.0  # a finished report, for the next who asks; its folders may be slow to look through
 STORE_AWAY_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # between tries to take a session up whose store did not answer
 TOGETHER_S = 0.1  # entries that come so close are told to a watcher together
 CACHE_EVERY_S = 3600.0  # what is too old is dropped from the caches
@@ -377,6 +377,8 @@ class Coordinator:
             self._drop(session_id)
             self._later(self._take_up_again(session_id))
             raise
+        if isinstance(message, ReportReady):
+            await self._keep(live, state, message)  # before anybody sees it: who asks again at once is answered from it
         ends = state.over and not live.state.over
         live.state, live.seq = state, entry.seq
         live.entries.append(entry)
@@ -385,8 +387,6 @@ class Coordinator:
             events.ended(status_word(state), live.worked)
         if state.over:
             self._later(self._put_figures(live))
-        if isinstance(message, ReportReady):
-            await self._keep(live, message)
         live.announce()
         events.recorded(state, message, self._hand_out(live))
 
@@ -398,13 +398,13 @@ class Coordinator:
         if self._traces is not None:
             self._traces.ended(state.session_id, entries, calls)
 
-    async def _keep(self, live: Live, ready: ReportReady) -> None:
+    async def _keep(self, live: Live, state: ResearchState, ready: ReportReady) -> None:
         """Answer the same request from this report, where that is right."""
-        if self._cache is not None and live.asked is not None and live.state.request is not None:
-            report = KeptReport(session_id=live.state.session_id, artefact=ready.artefact)
-            log = [e.message for e in live.entries]
-            keeping = self._later(self._cache.keep(live.state.request, live.asked, log, report))
-            await asyncio.wait({keeping}, timeout=KEPT_WITHIN_S)  # so that who asks again at once finds it
+        if self._cache is not None and live.asked is not None and state.request is not None:
+            report = KeptReport(session_id=state.session_id, artefact=ready.artefact)
+            log = [*(e.message for e in live.entries), ready]
+            keeping = self._later(self._cache.keep(state.request, live.asked, log, report))
+            await asyncio.wait({keeping}, timeout=KEPT_WITHIN_S)
 
     async def _take_up_again(self, session_id: str) -> None:
         for pause in STORE_AWAY_S:

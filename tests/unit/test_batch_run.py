@@ -53,7 +53,7 @@ async def test_each_row_gets_a_report_and_a_line_of_figures(near: Nearby, tmp_pa
     assert one.tokens == one.tokens_in + one.tokens_out > 0
     assert one.meta == {"topic": "tides"}
     assert one.session != two.session
-    assert seen.begun == ["one", "two"]
+    assert sorted(seen.begun) == ["one", "two"]  # both are under way at once
     assert seen.steps > 2
 
 

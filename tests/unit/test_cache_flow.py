@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -110,3 +111,20 @@ async def test_a_fresh_run_searches_and_fetches_anew_and_is_known_afterwards(wor
     kept = await world.known()
     assert kept is not None
     assert kept.session_id == "S2"
+
+
+async def test_who_sees_the_end_and_asks_again_is_answered_however_long_the_keeping_takes(
+    world: Remembering, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = world.store.cache_put
+
+    async def slowly(space: str, key: str, value: str, ttl_s: float) -> None:
+        if space == world.cache.space.name:
+            await asyncio.sleep(0.2)
+        await put(space, key, value, ttl_s)
+
+    monkeypatch.setattr(world.store, "cache_put", slowly)
+    await world.run("S1")
+    kept = await world.known()
+    assert kept is not None
+    assert kept.session_id == "S1"
