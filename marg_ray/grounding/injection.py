@@ -276,6 +276,8 @@ def veil(text: str) -> str:
 
 # ---- cutting
 
+_JOINED = re.compile(r"\w[_+%-]\w+[_+%-]\w")
+
 
 def cut_injections(document: Document) -> Document:
     """The document without instruction-like passages, its parts' offsets fitted; each cut is in `injections`.
@@ -310,6 +312,7 @@ def cut_text(text: str) -> tuple[str, tuple[Injection, ...]]:
     return without(text, (), [(f.start, f.end) for f in found]).text, taken
 
 
+@lru_cache(maxsize=4096)  # the same pages are found for several queries
 def clean_line(line: str) -> tuple[str, tuple[Injection, ...]]:
     """A title, a name of a file or a snippet without what speaks to a model. Words may be joined by other signs."""
     rest, taken = cut_text(line)
@@ -320,7 +323,7 @@ def clean_line(line: str) -> tuple[str, tuple[Injection, ...]]:
 
 def _named(line: str) -> str:
     """The rule that a name made of words in a row breaks: "ignore-all-previous-instructions.pdf"."""
-    if " " in line.strip() and not re.search(r"\w[_+%-]\w+[_+%-]\w", line):
+    if " " in line.strip() and not _JOINED.search(line):
         return ""
     for step in re.split(r"[/\\?&=#]", line):
         words = re.sub(r"%20|[_+.-]+", " ", step)

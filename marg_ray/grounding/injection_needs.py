@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -179,31 +180,60 @@ class Hints(NamedTuple):
         return [ALL[n] for n in sorted({n for some in self.rules[first:last] for n in some})]
 
 
+_GRAM = 4  # letters
+_LONG = 4_000  # letters; in more of them most beginnings stand somewhere
+
+
+class _Words(NamedTuple):
+    """The words with their rules and letters; and by how each begins, which must stand in a text with the word."""
+
+    all: tuple[tuple[str, frozenset[str], tuple[int, ...]], ...]
+    by_beginning: Mapping[str, tuple[int, ...]]
+    shorter: tuple[int, ...]
+
+
 @lru_cache(maxsize=1)
-def _first_words() -> tuple[tuple[str, frozenset[str], tuple[int, ...]], ...]:
-    words: dict[str, list[int]] = {}
+def _first_words() -> _Words:
+    rules: dict[str, list[int]] = {}
     for n, rule in enumerate(ALL):
         for word in rule.needs[0]:
-            words.setdefault(word, []).append(n)
-    return tuple((word, frozenset(word), tuple(rules)) for word, rules in words.items())
+            rules.setdefault(word, []).append(n)
+    beginnings: dict[str, list[int]] = {}
+    for n, word in enumerate(rules):
+        beginnings.setdefault(word[:_GRAM], []).append(n)
+    return _Words(
+        tuple((word, frozenset(word), tuple(some)) for word, some in rules.items()),
+        {beginning: tuple(some) for beginning, some in beginnings.items()},
+        tuple(n for n, word in enumerate(rules) if len(word) < _GRAM),
+    )
+
+
+def _possible(small: str) -> list[int]:
+    """The words that may stand in the text, found without a search for each of the thousand."""
+    words = _first_words()
+    if len(small) > _LONG:
+        letters = set(small)
+        return [n for n, (_, its, _) in enumerate(words.all) if its <= letters]
+    grams = set(map("".join, zip(small, small[1:], small[2:], small[3:], strict=False)))
+    return [*words.shorter, *(n for some in words.by_beginning.keys() & grams for n in words.by_beginning[some])]
 
 
 def hints(small: str) -> Hints:
     """Of a text in small letters, as `low` gives it; offsets are those of the text itself."""
     found: list[tuple[int, int]] = []
-    letters, words = set(small), _first_words()
-    for n, (word, its, _) in enumerate(words):
-        if its <= letters:  # most words of other scripts are out without a search
-            at = small.find(word)
-            while at >= 0:
-                found.append((max(0, at + (word[0] in " \n") - 1), n))
-                at = small.find(word, at + len(word))
+    words = _first_words().all
+    for n in _possible(small):
+        word = words[n][0]
+        at = small.find(word)
+        while at >= 0:
+            found.append((max(0, at + (word[0] in " \n") - 1), n))
+            at = small.find(word, at + len(word))
     found.sort()
     return Hints([at for at, _ in found], [words[n][2] for _, n in found])
 
 
 def likely(small: str) -> list[Rule]:
     """The rules that a short text in small letters may break."""
-    letters = set(small)
-    some = (rules for word, its, rules in _first_words() if its <= letters and word in small)
-    return [ALL[n] for n in sorted({n for rules in some for n in rules})]
+    words = _first_words().all
+    some = {rule for n in _possible(small) if words[n][0] in small for rule in words[n][2]}
+    return [ALL[n] for n in sorted(some)]

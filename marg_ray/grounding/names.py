@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Set
+from functools import lru_cache
 
 from marg_ray.grounding.dates import MONTHS
 from marg_ray.grounding.terms import STOP_WORDS, stem, words
@@ -29,6 +30,11 @@ def names(text: str) -> list[str]:
 
     A capital at the start of a sentence says nothing; words in other scripts than Latin, Greek or Cyrillic have none.
     """
+    return list(_names(text))
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for match in _TOKEN.finditer(text):
         word = match.group()
@@ -48,7 +54,7 @@ def names(text: str) -> list[str]:
         found[word] = None
     if not text.isascii():
         found |= dict.fromkeys(_WIDE_NAME.findall(text))
-    return list(found)
+    return tuple(found)
 
 
 def has_name(name: str, known: Set[str], initials: Set[str]) -> bool:

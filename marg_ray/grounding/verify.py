@@ -10,6 +10,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 from marg_ray.grounding.alignment import Alignment, Passage, align, passage
 from marg_ray.grounding.checks import Complaint, complaints, settled_terms
@@ -93,6 +95,21 @@ def check_sentence(
             counts against the sentence; words that are missing in one do not (they were measured to cost more true
             sentences than they catch false ones).
     """
+    return _check(text, tuple(_Cited(e.id, e.quote, e.heading) for e in evidence), tuple(titles), similarity, apart)
+
+
+class _Cited(NamedTuple):
+    """What a check reads of a passage."""
+
+    id: str
+    quote: str
+    heading: str
+
+
+@lru_cache(maxsize=4096)  # asked again when a draft is revised, and of each citation whether it is needed
+def _check(
+    text: str, evidence: tuple[_Cited, ...], titles: tuple[str, ...], similarity: float | None, apart: bool
+) -> Check:
     plain = plain_text(text)
     if is_not_factual(plain):
         return Check(Verdict.NOT_FACTUAL, "", "", 1.0, 1.0)
@@ -146,7 +163,7 @@ def _compared(plain: str, passages: Sequence[Passage], context: Passage) -> tupl
 
 
 def _claim(
-    text: str, passages: Sequence[Passage], context: Passage, evidence: Sequence[Evidence], kinds: Set[str]
+    text: str, passages: Sequence[Passage], context: Passage, evidence: Sequence[_Cited], kinds: Set[str]
 ) -> CheckedClaim:
     """One statement of a sentence against all that the sentence cites; only complaints of these kinds count."""
     alignment, found = _compared(text, passages, context)
@@ -167,7 +184,7 @@ def _by_words(plain: str) -> CheckedBy:
     return "words" if language_checked(plain) else "figures"
 
 
-def _read(evidence: Sequence[Evidence], titles: Sequence[str]) -> tuple[list[Passage], Passage]:
+def _read(evidence: Sequence[Evidence | _Cited], titles: Sequence[str]) -> tuple[list[Passage], Passage]:
     """What a sentence is compared with: the passages in the order of `evidence`; titles and headings as one text."""
     context = dict.fromkeys([*titles, *(e.heading for e in evidence if e.heading)])
     return [passage(e.quote) for e in evidence], passage(" . ".join(context))
@@ -324,6 +341,7 @@ def _words_missing(what: str, alignment: Alignment) -> str:
 # ---- verbatim
 
 
+@lru_cache(maxsize=4096)
 def plain_text(markdown: str) -> str:
     """The words of a sentence without emphasis, code marks, link targets and table bars."""
     text = re.sub(r"!?\[([^\[\]]*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"]*\")?\)", r"\1", markdown)
@@ -377,6 +395,7 @@ def _stretch(text: str, quote: str) -> tuple[int, int] | None:
     return theirs[first].start(), theirs[first + len(mine) - 1].end()
 
 
+@lru_cache(maxsize=4096)
 def _key(text: str) -> str:
     """Words and sentence ends, with case, spaces and kinds of quotes made equal. Signs inside figures stay."""
     text = unicodedata.normalize("NFKC", text).casefold()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from marg_ray.grounding.critique.signals import measured
@@ -235,8 +235,20 @@ def _no_higher(after: Review, before: Review) -> None:
     assert before.verdict is ReviewVerdict.PASS or after.verdict is not ReviewVerdict.PASS
 
 
+ABOUT_OUTPUT = next(row for row in BAD if "gigawatt" in row[0])
+BEST = Scores(accuracy=1, coverage=1, clarity=1, objectivity=1)
+
+
 @settings(max_examples=150, deadline=None)
 @given(drafts, drafts, scores, st.sampled_from(BAD), st.integers(0, 9))
+@example(
+    [("However, the region uses more electricity than before.", Verdict.PARTIAL), ABOUT_OUTPUT],
+    [BAD[1]],
+    BEST,
+    ABOUT_OUTPUT,
+    0,
+)
+@example([BAD[2], (POWER[1], Verdict.SUPPORTED), ABOUT_OUTPUT], [BAD[1]], BEST, ABOUT_OUTPUT, 1)
 def test_a_bad_sentence_raises_no_score(
     first: list[Row], second: list[Row], proposed: Scores, bad: Row, place: int
 ) -> None:

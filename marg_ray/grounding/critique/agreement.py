@@ -132,6 +132,7 @@ def repetitions(parts: Sequence[Part]) -> Iterator[Flag]:
             words=shortened(twin.text),
             detail=f"Already said {where}: {line.text}",
             instruction=f"Leave out what is said {where}: {line.text}",
+            twin=twin,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from marg_ray.grounding.critique.prose import Flag, Line
 from marg_ray.records import IssueKind
@@ -68,20 +69,29 @@ def flags(lines: Iterable[Line]) -> Iterator[Flag]:
     for line in lines:
         if not line.is_prose:
             continue
-        own = _TITLES.sub(" ", _QUOTED.sub(" ", line.text))
-        attributed = bool(_ATTRIBUTED.search(own))
-        for signal, pattern, what, instruction in _KINDS:
-            found = pattern.search(own)
-            if found is None or (attributed and (signal != "promotional" or _near(own, found))):
-                continue
+        for kind, words in _leaning(line.text):
+            signal, _, what, instruction = _KINDS[kind]
             yield Flag(
                 signal=signal,
                 line=line,
                 kind=IssueKind.BIAS,
-                words=found.group(),
-                detail=f'"{found.group()}" {what}',
-                instruction=f'{instruction} ("{found.group()}"): {line.text}',
+                words=words,
+                detail=f'"{words}" {what}',
+                instruction=f'{instruction} ("{words}"): {line.text}',
             )
+
+
+@lru_cache(maxsize=4096)  # a line that no revision touched is judged again
+def _leaning(text: str) -> tuple[tuple[int, str], ...]:
+    """The kinds of lean that a line shows, each with its words."""
+    own = _TITLES.sub(" ", _QUOTED.sub(" ", text))
+    attributed = bool(_ATTRIBUTED.search(own))
+    return tuple(
+        (n, found.group())
+        for n, (signal, pattern, _, _) in enumerate(_KINDS)
+        if (found := pattern.search(own)) is not None
+        and not (attributed and (signal != "promotional" or _near(own, found)))
+    )
 
 
 def _near(text: str, found: re.Match[str]) -> bool:

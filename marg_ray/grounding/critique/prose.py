@@ -63,7 +63,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Flag:
-    """What is at fault with a sentence: the words concerned, and what to do about it."""
+    """What is at fault with a sentence: the words concerned, and what to do about it; `twin` said the same before."""
 
     signal: str
     line: Line
@@ -72,6 +72,7 @@ class Flag:
     detail: str
     instruction: str
     severity: Severity = "low"
+    twin: Line | None = None
 
 
 def read(sections: Sequence[Judged], evidence: Mapping[str, Evidence]) -> tuple[Part, ...]:

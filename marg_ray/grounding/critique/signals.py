@@ -118,7 +118,8 @@ def _leaning(
         known, strange = coherence.strangers(part, question, clean)
         subjects |= known
         found += strange
-    taken = {_key(f.line) for f in found}
+    # Of two that say the same either may be the one too many: neither makes good what follows it.
+    taken = {_key(line) for f in found for line in (f.line, f.twin) if line is not None}
     for part in parts:
         found += coherence.openings(part, question, clean)
     return found, subjects
