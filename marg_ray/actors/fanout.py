@@ -121,19 +121,22 @@ class Units:
 
     async def _search(self, task: SearchTask, query: str) -> Results:
         shelves = await self.shelves.searchers(task)
-        away = [self._search_web(task, query)] if self.web is not None and _web_allowed(task) else []
-        if _others_allowed(task):
-            away += [self._paid_search(task, search_query(query), s, name) for name, s in self.others.items()]
-        if not shelves and not away:
+        ask_web = self.web is not None and _web_allowed(task)
+        others = self.others if _others_allowed(task) else {}
+        if not shelves and not ask_web and not others:
             raise SearchUnavailable("no source is chosen: give --docs, or allow the web")
-        near, far = await asyncio.gather(
-            self._search_near(shelves, task, query), asyncio.gather(*away, return_exceptions=True)
-        )
-        local = [r for r in near if isinstance(r, Found)]
-        results = [
-            *near,
-            *[await self._ranked(search_query(query), r, local) if isinstance(r, Found) else r for r in far],
-        ]
+        async with self.turnstile.place(task.session_id):
+            away = [self._search_web(task, query)] if ask_web else []
+            away += [self._paid_search(task, search_query(query), s, name) for name, s in others.items()]
+            asked = asyncio.gather(*away, return_exceptions=True)
+            near = await asyncio.gather(*(s.search(query, HITS) for s in shelves), return_exceptions=True)
+        far = await asked
+        async with self.turnstile.place(task.session_id):
+            local = [r for r in near if isinstance(r, Found)]
+            results = [
+                *near,
+                *[await self._ranked(search_query(query), r, local) if isinstance(r, Found) else r for r in far],
+            ]
         failed = [r for r in results if isinstance(r, BaseException)]
         found = [r for r in results if isinstance(r, Found)]
         for failure in failed:
@@ -143,14 +146,6 @@ class Units:
             raise failed[0]
         notes = tuple(Note(kind="source_failed", text=str(f)) for f in failed)
         return merge(found, notes)
-
-    async def _search_near(
-        self, shelves: Sequence[Searcher], task: SearchTask, query: str
-    ) -> list[Found | BaseException]:
-        if not shelves:
-            return []
-        async with self.turnstile.place(task.session_id):
-            return await asyncio.gather(*(s.search(query, HITS) for s in shelves), return_exceptions=True)
 
     async def _search_web(self, task: SearchTask, query: str) -> Found:
         assert self.web is not None

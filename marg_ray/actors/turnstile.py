@@ -8,7 +8,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-AT_ONCE = 4  # units that begin: more would end together, and later; fewer would not fill the batches of the embedder
+AT_ONCE = 3  # units that begin: more would end together, and later; fewer would not fill the batches of the embedder
 
 
 class Turnstile:

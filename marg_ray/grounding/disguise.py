@@ -121,7 +121,7 @@ _READINGS: tuple[Reading, ...] = tuple(
         ("leet", (), _LEETS, lambda t: t.translate(_LEET)),
         ("leet", (), _LEETS, lambda t: t.translate(_LEET_L)),
         ("spaced", (), rf"\b\w{_GAP}\w{_GAP}\w{_GAP}\w{_GAP}\w\b", _singles_joined),
-        ("slug", (), r"\w[_+-][a-zA-Z]{2,12}[_+-][a-zA-Z]{2,12}[_+-][a-zA-Z]", _slugs_parted),
+        ("slug", ("_", "+", "-"), r"\w[_+-][a-zA-Z]{2,12}[_+-][a-zA-Z]{2,12}[_+-][a-zA-Z]", _slugs_parted),
         ("marks", ("*", "_", "~", "`", "\\"), r"[a-z](?:\*\*?|__?|~~|`|\\)[a-z]|[*_`~][a-zA-Z]+[*_`~]", _unmarked),
         ("tags", ("<",), r"[a-zA-Z]<[^<>\n]{1,60}>[a-zA-Z<]", lambda t: _HTML_TAG.sub("", t)),
         ("base64", (), r"[a-zA-Z0-9+/_-]{24}", _texts_of(_BASE64, _from_base64)),
@@ -138,7 +138,8 @@ _READINGS: tuple[Reading, ...] = tuple(
 
 def disguised(text: str) -> list[int]:
     """Offsets at which `text` shows a sign of a disguise, in order."""
-    return sorted({at for one in _applicable(text) for at in one.places(text)})
+    signs = {one.sign: one for one in _applicable(text)}  # several readings have the same sign
+    return sorted({at for one in signs.values() for at in one.places(text)})
 
 
 def readings(text: str) -> Iterator[tuple[str, str]]:
