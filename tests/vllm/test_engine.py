@@ -43,7 +43,7 @@ async def test_guided_json_is_valid_for_every_schema_in_all_of_fifty_calls(engin
         task = tasks[number % len(tasks)]
         task = told_apart(task, number)
         exchange, output = fast.exchange, task.asked_for()
-        ask = Ask(messages=render(task).messages(), max_tokens=1024, temperature=0.2, name=task.template, output=output)
+        ask = Ask(messages=render(task).messages(), max_tokens=2048, temperature=0.2, name=task.template, output=output)
         async with room:
             answer = await exchange.ask(ask)
         try:
