@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from marg_ray.grounding.dates import Date, find_dates
 from marg_ray.grounding.names import acronyms
 from marg_ray.grounding.negation import Scope, scopes
-from marg_ray.grounding.quantities import Quantity, find_quantities
+from marg_ray.grounding.quantities import Quantity, find_quantities, written_out
 from marg_ray.grounding.sentences import split_sentences
 from marg_ray.grounding.slots import Token, places, tokens
 from marg_ray.grounding.terms import STOP_WORDS, content_terms, stem, words
@@ -73,6 +73,12 @@ class Unit(_Text):
         return places(self.tokens)
 
     @cached_property
+    def runs(self) -> frozenset[tuple[str, ...]]:
+        """Every three words in a row."""
+        said = [t.word for t in self.tokens]
+        return frozenset(zip(said, said[1:], said[2:], strict=False))
+
+    @cached_property
     def scopes(self) -> tuple[Scope, ...]:
         return tuple(scopes(self.words))
 
@@ -80,6 +86,20 @@ class Unit(_Text):
 @dataclass(frozen=True)
 class Passage(_Text):
     """A text with what is compared. `passage` keeps the latest ones."""
+
+    @cached_property
+    def dates(self) -> tuple[Date, ...]:
+        return (*find_dates(self.text), *(find_dates(self.written_out) if self.written_out != self.text else ()))
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Also those of figures that a converter has torn; these have no place in the text."""
+        whole = find_quantities(self.written_out) if self.written_out != self.text else []
+        return (*find_quantities(self.text), *whole)
+
+    @cached_property
+    def written_out(self) -> str:
+        return written_out(self.text)
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

@@ -13,7 +13,7 @@ from marg_ray.grounding.differences import is_version, turned
 from marg_ray.grounding.extent import added_quantifier, lost_hedge, other_bound, other_extent
 from marg_ray.grounding.languages import language_checked
 from marg_ray.grounding.names import has_name, names
-from marg_ray.grounding.places import misplaced_date, misplaced_name, misplaced_number
+from marg_ray.grounding.places import Misplaced, misplaced_date, misplaced_name, misplaced_number
 from marg_ray.grounding.polarity import (
     added_negation,
     converse,
@@ -25,12 +25,15 @@ from marg_ray.grounding.polarity import (
 )
 from marg_ray.grounding.quantities import Quantity, figures, find_quantities
 from marg_ray.grounding.roles import exchanged, turned_course
+from marg_ray.grounding.splices import spliced
 from marg_ray.grounding.terms import content_terms
+from marg_ray.grounding.voices import lone_denial, misquoted, own_voice
 from marg_ray.records import Verdict
 
 _VERSION = 0.6  # of the content words of a sentence that another version of it shares
 _PART = 0.8  # of the content words of a passage's sentence that stand in one made of two
 _NEAR = 5  # sentences of nearly as many words
+_SAYS_ALL = 0.85  # recall from which a word of extent that is not there is an addition, not another way to say it
 _SAME_MATTER = 0.7  # recall from which another value is a contradiction, not another subject
 
 
@@ -53,14 +56,18 @@ def complaints(text: str, passages: Sequence[Passage], alignment: Alignment, con
     found = [
         *_dates(dates, [*passages, context], alignment),
         *_times(sentence, dates, [*passages, context]),
-        *_quantities(quantities, [*passages, context], alignment),
+        *_quantities(text, quantities, [*passages, context], alignment),
         *_names(text, passages, alignment, context),
     ]
     if _is_version(sentence, alignment.units, context):
-        found += _misplaced(sentence, alignment, found)
+        found += _misplaced(sentence, alignment, found, passages)
         found += _polarity(text, sentence, alignment)
     if not any(c.kind in ("number", "date", "unit") for c in found):
         found += _figures(text, [*passages, context], settled_text(dates, quantities, [*passages, context]))
+    found += _voices(text, sentence, passages, context, found)
+    if not found and language_checked(text) and (ends := spliced(sentence, [u for p in passages for u in p.units])):
+        reason = "“{}” and “{}” stand in different statements of the cited passages".format(*ends)
+        found.append(Complaint("splice", reason, Verdict.PARTIAL))
     order = [Verdict.CONTRADICTED, Verdict.UNSUPPORTED, Verdict.PARTIAL]
     return sorted(found, key=lambda c: order.index(c.ceiling))
 
@@ -155,7 +162,9 @@ def _parts_are_there(date: Date, passages: Sequence[Passage], theirs: Sequence[D
     )
 
 
-def _quantities(mine: Sequence[Quantity], passages: Sequence[Passage], alignment: Alignment) -> list[Complaint]:
+def _quantities(
+    text: str, mine: Sequence[Quantity], passages: Sequence[Passage], alignment: Alignment
+) -> list[Complaint]:
     theirs = [q for p in passages for q in p.quantities]
     years = {float(d.year) for p in passages for d in p.dates if d.year}
     found: list[Complaint] = []
@@ -170,7 +179,7 @@ def _quantities(mine: Sequence[Quantity], passages: Sequence[Passage], alignment
             reason = f"the cited passage says {other[0].text}, not {one.text}"
             found.append(Complaint("unit", reason, Verdict.UNSUPPORTED))
         elif one.spelled or one.ordinal:
-            if not _written(one, passages):
+            if not _written(one, passages) and not _shown(one, text):
                 reason = f"“{one.text}” is in none of the cited passages"
                 found.append(Complaint("number word", reason, Verdict.PARTIAL))
         elif near := next((t for t in theirs if one.rounds(t) and one.same_unit(t)), None):
@@ -191,6 +200,23 @@ def _missing_number(one: Quantity, mine: Sequence[Quantity], alignment: Alignmen
     if len(rivals) == 1 and alignment.recall >= _SAME_MATTER:
         return Complaint("number", f"the cited passage says {rivals[0].text}, not {one.text}", Verdict.CONTRADICTED)
     return Complaint("number", f"the number {one.text} is in none of the cited passages", Verdict.UNSUPPORTED)
+
+
+_STEP = re.compile(
+    r"\W*(?:(?:and|but) )?(?:(?:the |an? )?(?:first|second|third|fourth|fifth|sixth)(?:ly)?,|"
+    r"an? (?:second|third|fourth|fifth|sixth) (?!of\b)[a-z]+)",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(r"(?:, and |, or |; and |[,;] | and | or )")
+
+
+def _shown(one: Quantity, text: str) -> bool:
+    """Whether the sentence itself shows what it counts: "Third, ...", or "two bands: A and B"."""
+    step = _STEP.match(text)
+    if step and step.start() <= one.start < step.end():
+        return True
+    colon = text.find(":", one.end)
+    return colon > 0 and 1 < one.values[0] <= len(_LISTED.split(text[colon + 1 :]))
 
 
 def _digits(one: Quantity) -> str:
@@ -232,7 +258,7 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
     for one in passages:
         known |= one.words | one.terms
         initials |= one.acronyms
-    missing = [n for n in mine if not has_name(n, known, initials)]
+    missing = [n for n in mine if not has_name(n, known, initials) and not _spelled_out(n, text)]
     if not missing:
         return []
     listed = ", ".join(missing[:4])
@@ -240,6 +266,27 @@ def _names(text: str, passages: Sequence[Passage], alignment: Alignment, context
     weak = alignment.recall < 0.6 or len(missing) * 2 > len(mine)
     ceiling = Verdict.UNSUPPORTED if weak else Verdict.PARTIAL
     return [Complaint("name", f"{plural.format(listed)} in none of the cited passages", ceiling)]
+
+
+def _spelled_out(name: str, text: str) -> bool:
+    """Whether the sentence gives it as the short form of words before it: "tumour necrosis factor (TNF)"."""
+    short = [c for c in name.removesuffix("s") if c.isalnum()]
+    at = text.find(f"({name})")
+    if at < 0 or not 2 <= len(short) <= 8 or not any(c.isupper() for c in short):
+        return False
+    before = re.findall(r"[^\W_]+", text[:at])[-len(short) - 2 :]
+    return _begin_with(short, before)
+
+
+def _begin_with(letters: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the letters are beginnings of the words in their order; the last word has one, few have none."""
+    left = [c.casefold() for c in letters]
+    for number, word in enumerate(reversed(words)):
+        if left and word[0].casefold() == left[-1]:
+            left.pop()
+        elif not number:
+            return False
+    return not left
 
 
 # ---- places
@@ -250,7 +297,9 @@ def _near(alignment: Alignment) -> list[Unit]:
     return list(dict.fromkeys([*alignment.near[:_NEAR], *alignment.units]))
 
 
-def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint]) -> list[Complaint]:
+def _misplaced(
+    sentence: Unit, alignment: Alignment, found: Sequence[Complaint], passages: Sequence[Passage]
+) -> list[Complaint]:
     """What the passages do have, but elsewhere: one complaint of each kind that there is none of yet."""
     units, near = alignment.units, _near(alignment)
     kinds = {c.kind for c in found}
@@ -262,13 +311,34 @@ def _misplaced(sentence: Unit, alignment: Alignment, found: Sequence[Complaint])
     ceiling = Verdict.CONTRADICTED if alignment.recall >= _SAME_MATTER else Verdict.PARTIAL
     if not kinds and not any(wrong):
         wrong = [edited(sentence, units, near)]
-    if wrong[0] and wrong[0].kind == "negation":
+    told = [one for one in wrong if one and not _is_written_otherwise(one, passages)]
+    if told and told[0].kind == "negation":
         return [Complaint("negation", "only one of sentence and passage is negated", ceiling)]
     return [
-        Complaint(one.kind, f"“{one.here}” stands where the cited passage says “{one.there}”", ceiling)
-        for one in wrong
-        if one
+        Complaint(one.kind, f"“{one.here}” stands where the cited passage says “{one.there}”", ceiling) for one in told
     ]
+
+
+def _is_written_otherwise(one: Misplaced, passages: Sequence[Passage]) -> bool:
+    """ "U.S." for "United States", "26,000" for "26, 000"."""
+    short, long = sorted((one.here.split(), one.there.split()), key=lambda words: len("".join(words)))
+    if len(short) in (1, len(long)) and "".join(short).casefold() == "".join(w[0] for w in long).casefold():
+        return True
+    return any(one.here in p.written_out and one.here not in p.text for p in passages)
+
+
+# ---- who speaks, what is quoted, and what is denied
+
+
+def _voices(
+    text: str, sentence: Unit, passages: Sequence[Passage], context: Passage, found: Sequence[Complaint]
+) -> list[Complaint]:
+    wrong = {"quotation": misquoted(text, [*passages, context])}
+    if language_checked(text):
+        wrong["speaker"] = own_voice(text, passages)
+        if not any(c.kind in ("negation", "denial", "direction") for c in found):
+            wrong["negation"] = lone_denial(sentence, passages)
+    return [Complaint(kind, reason, Verdict.PARTIAL) for kind, reason in wrong.items() if reason]
 
 
 # ---- direction
@@ -288,7 +358,7 @@ def _polarity(text: str, sentence: Unit, alignment: Alignment) -> list[Complaint
     if not english:
         pair = opposite(sentence, units[:1], near, english)
         return [Complaint("direction", _TURNED["direction"].format(*pair), against)] if pair else []
-    return [*_turned(sentence, units, near, against), *_certainty(sentence, units, near)]
+    return [*_turned(sentence, units, near, against), *_certainty(sentence, units, near, alignment.recall)]
 
 
 _TURNED = {
@@ -335,13 +405,13 @@ def _turned(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], against
     return found
 
 
-def _certainty(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit]) -> list[Complaint]:
+def _certainty(sentence: Unit, units: Sequence[Unit], near: Sequence[Unit], recall: float) -> list[Complaint]:
     found: list[Complaint] = []
     if word := lost_hedge(sentence, units):
         found.append(
             Complaint("hedge", f"the cited passage says “{word}”, the sentence states it as a fact", Verdict.PARTIAL)
         )
-    if word := added_quantifier(sentence, units):
+    if recall >= _SAYS_ALL and (word := added_quantifier(sentence, units)):
         found.append(Complaint("quantifier", f"“{word}” is not in the cited passages", Verdict.PARTIAL))
     if extent := other_extent(sentence, units, near):
         found.append(Complaint("quantifier", _TURNED["direction"].format(*extent), Verdict.PARTIAL))

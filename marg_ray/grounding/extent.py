@@ -34,9 +34,30 @@ def added_quantifier(sentence: Unit, units: Sequence[Unit]) -> str:
     for at, word in enumerate(sentence.words):
         if word == "every" and sentence.words[at + 1 : at + 2] and _STEPS.get(sentence.words[at + 1], (-1,))[0] == 0:
             continue  # "every day" is "a day"
+        if _counts_nothing(sentence.words, at):
+            continue
         if any(word in group and not group & theirs for group in QUANTIFIERS):
             return word
     return ""
+
+
+_DENYING = frozenset(("not", "no", "never", "without", "cannot", "nor", "unlike", "than", "if", "whether"))
+
+
+def _counts_nothing(words: Sequence[str], at: int) -> bool:
+    """ "both A and B", "each other", "not in any", "just three": words that say nothing of how far a statement goes."""
+    word, after = words[at], words[at + 1 : at + 7]
+    match word:
+        case "both":
+            return "and" in after
+        case "each":
+            return after[:1] in (("other",), ["other"])
+        case "any":
+            return bool(_DENYING & set(words[:at])) or any(w.endswith(("nt", "n't")) for w in words[:at])
+        case "just" | "full" | "total":
+            return True
+        case _:
+            return False
 
 
 # Words of one kind, in steps: another step in the same place is another statement.

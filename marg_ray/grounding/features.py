@@ -17,7 +17,7 @@ from marg_ray.grounding.terms import STOP_WORDS, stem
 
 KINDS = (
     "number", "date", "unit", "name", "negation", "direction", "roles", "hedge", "quantifier", "denial", "rounding",
-    "figure", "number word",
+    "figure", "number word", "splice", "speaker", "quotation",
 )  # fmt: skip
 RISING, FALLING, FREE = 1, -1, 0
 _CLAUSE = re.compile(r"[,;:–—]\s|\s(?:and|but|which|who|while|whereas|because|although|after|before|when|where)\s")

@@ -23,6 +23,14 @@ _SAME_PEOPLE = (
     "thailand thai|iraq iraqi|peru peruvian|europe european eu|wales welsh|israel israeli"
 )
 _PEOPLE = {name: set(group.split()) for group in _SAME_PEOPLE.split("|") for name in group.split()}
+_NOBODY: Set[str] = frozenset()
+# Words that stand before a name at the beginning of a sentence, and are none.
+_BEFORE_A_NAME = frozenset(
+    """
+    former ex late then new current author actor actress singer striker defender midfielder forward captain coach
+    midfield goalkeeper justice businesses residents police officials active broadly both
+    """.split()  # noqa: SIM905
+)
 
 
 def names(text: str) -> list[str]:
@@ -47,6 +55,8 @@ def _names(text: str) -> tuple[str, ...]:
         low = word.lower()
         if low in MONTHS or low in STOP_WORDS:
             continue
+        if low in _BEFORE_A_NAME and not inner and _START.search(text[max(0, match.start() - 8) : match.start()]):
+            continue
         if not inner and not has_digit and _START.search(text[max(0, match.start() - 8) : match.start()]):
             following = _TOKEN.match(text, match.end() + 1)
             if not (following and following.group()[0].isupper()):
@@ -63,9 +73,20 @@ def has_name(name: str, known: Set[str], initials: Set[str]) -> bool:
     if not parts:
         return True
     whole = "".join(parts)
-    if whole in known or (name.isupper() and whole in initials):
+    if whole in known or (name.isupper() and whole in initials) or _PEOPLE.get(whole, _NOBODY) & known:
         return True
-    return all(_has_word(part, known) for part in parts)
+    if {"u", "s"} <= known and parts[0] in ("united", "states"):
+        return True
+    ordinary = _ordinary_end(name)
+    return all(_has_word(part, known) for part in parts[: len(parts) - ordinary])
+
+
+def _ordinary_end(name: str) -> int:
+    """How many words at the end are none of the name: of "HIV-positive" and "NF-kB-dependent" one."""
+    pieces = re.split(r"[-‐]", name)
+    if len(pieces) < 2 or not (pieces[-1].isalpha() and pieces[-1].islower() and len(pieces[-1]) > 2):
+        return 0
+    return int(any(not c.islower() for piece in pieces[:-1] for c in piece))
 
 
 def _has_word(word: str, known: Set[str]) -> bool:

@@ -14,7 +14,7 @@ _SCALE = "|".join(sorted(map(re.escape, SCALES), key=len, reverse=True))
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![A-Za-z0-9)])[-−–](?=\d))?(?P<money>(?:US|A|C|NZ|HK)?\$|[€£¥₹]|\b(?:USD|EUR|GBP|CNY|RMB|JPY|INR)\s?)?\s?"
     rf"(?<![A-Za-zÀ-ʯ0-9_.])(?P<digits>{_DIGITS})(?P<ordinal>st|nd|rd|th)?"
-    rf"(?:\s?-?(?P<scale>{_SCALE})(?![a-zа-яёäöü])|(?P<letter>[kmbKMB]n?)(?![\w²³]))?",
+    rf"(?:\s?-?(?P<scale>{_SCALE})(?![a-zа-яёäöü])|\s?(?P<letter>[kmbKMB]n?)(?![\w²³]))?",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
@@ -170,6 +170,20 @@ def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
     return found
 
 
+_SPACED = re.compile(r"(?<=\d)([.,]) (?=\d)")
+_SPACED_FIGURE = re.compile(r"(?<![\d.,])\d{1,3}(?:, \d{3})+(?![\d])|(?<![\d.,])\d{1,3}\. \d{1,2}(?=\s?(?:%|[a-z]))")
+_SHORT_END = re.compile(r"(?<!\d)((?:1[5-9]|20)(\d\d))(\s?[-–—/]\s?)(\d\d)(?![\d]|[-–—/.]\d)")  # "2007-11"
+
+
+def written_out(text: str) -> str:
+    """The text with figures that a converter has torn ("26, 000", "2. 4 km") and short ends of years as a whole.
+
+    Where nothing of the kind stands in it, the text itself. What is joined may have been two: read it beside the text.
+    """
+    text = _SPACED_FIGURE.sub(lambda m: _SPACED.sub(r"\1", m[0]), text)
+    return _SHORT_END.sub(lambda m: m[0] if m[4] <= m[2] else f"{m[1]}{m[3]}{m[1][:2]}{m[4]}", text)
+
+
 def figures(text: str) -> list[str]:
     """Every run of digits as typed, without thousands separators: what must stand in a quotation to be backed by it."""
     return [re.sub(r"[,.]+\Z", "", m).replace(",", "") for m in re.findall(r"\d[\d.,]*", text)]
@@ -190,12 +204,13 @@ def _digits(text: str, match: re.Match[str]) -> Quantity:
     if "$" in (match["money"] or ""):
         unit = "$"
     if letter:
-        if unit or letter in ("k", "bn", "mn"):
+        apart = match.start("letter") > max(match.end("digits"), match.end("ordinal"))  # "5 m" is a length
+        if unit or (letter in ("k", "bn", "mn") and not apart):
             scale = {"k": 1e3, "m": 1e6, "mn": 1e6, "b": 1e9, "bn": 1e9}[
                 letter.removesuffix("n") if letter == "kn" else letter
             ]
         else:
-            end = match.start("letter")
+            end = max(match.end("digits"), match.end("ordinal"))
     after = _AFTER.match(text, end)
     if after and not (unit and not match["money"]):
         found = _unit(after)

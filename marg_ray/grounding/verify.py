@@ -16,6 +16,7 @@ from typing import NamedTuple
 from marg_ray.grounding.alignment import Alignment, Passage, align, passage
 from marg_ray.grounding.checks import Complaint, complaints, settled_terms
 from marg_ray.grounding.claims import split_claims
+from marg_ray.grounding.dates import MONTHS
 from marg_ray.grounding.features import features
 from marg_ray.grounding.judging import RULED, Asked, Judge, Ruling, asked
 from marg_ray.grounding.languages import language_checked
@@ -31,6 +32,9 @@ _MIDDLE = (0.3, 0.8)  # recall between which embeddings are asked
 _ALIKE = 0.6  # cosine that neither helps nor harms
 _WEIGHT = 0.4  # of the cosine's distance from it
 _WORD = re.compile(r"[^\W_]+")
+# A list in running text: the number of an item stands before its first sentence, or after the last of the one before.
+_ITEM = re.compile(r"\d{1,2}[.)]\s+(?P<rest>[\"“*_(]*(?P<word>[A-Z]\w*))")
+_NEXT_ITEM = re.compile(r"(?<=[:.!?])\s+\d{1,2}[.)]\Z")
 _TURNED = frozenset(
     ("negation", "denial", "direction", "roles")
 )  # of a statement; the rest is found in the whole sentence
@@ -349,7 +353,11 @@ def plain_text(markdown: str) -> str:
     text = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
     if text.lstrip().startswith("|"):
         text = re.sub(r"\s*\|\s*", "; ", text.strip().strip("|")).strip("; ")
-    return re.sub(r"^[-+*•]\s+", "", text.strip())
+    text = re.sub(r"^[-+*•]\s+", "", text.strip())
+    item = _ITEM.match(text)
+    if item and item["word"].casefold() not in MONTHS:
+        text = text[item.start("rest") :]
+    return _NEXT_ITEM.sub("", text)
 
 
 def _is_quoted(text: str, quote: str) -> bool:
