@@ -66,7 +66,12 @@ def _read(
 
 
 def _other_name(here: Sequence[Token], there: Sequence[Token], first: int) -> bool:
-    """Both are names, and not two of one thing. Any word may begin a sentence."""
+    """Both are names, and not two of one thing. Any word may begin a sentence.
+
+    Of one word for one, in a copy, either may be no name by itself: "the Binary file" for "the This file".
+    """
+    if len(here) == len(there) == 1 and first and here[0].capital and there[0].capital:
+        return (here[0].content or there[0].content) and not is_same_run(here, there)
     mine = [t for t in here if t.capital and t.content]
     theirs = [t for t in there if t.capital and (t.content or t.word in _ASKING)]
     if not mine or not theirs or not first or not here[-1].capital:
