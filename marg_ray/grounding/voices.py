@@ -57,11 +57,18 @@ _DENIES = frozenset(
     "not no never nor neither none cannot nothing unrelated ineffective without nobody nowhere".split()  # noqa: SIM905
 )
 _NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
+# Words that deny without a "not": "rejected" is "did not accept".
+_AGAINST = re.compile(
+    r"\b(?:reject|refus|den(?:y|ied|ies)|fail|lack|declin|stop|prevent|prohibit|bann?ed|oppos|exclud|avoid|absen|miss|"
+    r"los[est]|abandon|cancel|ceas|end(?:ed|s)\b|vacan|empty|zero|instead|rather|only|except|few|little|hardly|rare|seldom|"
+    r"free of|impossib|insignifican|independent|inadequ|insuffic|inab|fals|wrong|myth|unlike|un[a-z]{5}|dis[a-z]{5}|non-?[a-z]{4})",
+    re.IGNORECASE,
+)
 
 
 def lone_denial(sentence: Unit, passages: Sequence[Passage]) -> str:
     """What is wrong with a denial where no passage denies anything at all, or ""."""
     own = next((w for w in sentence.words if w in _DENIES), "") or ("not" if _NOT.search(sentence.text) else "")
-    if not own or any(_DENIES & p.words or _NOT.search(p.text) for p in passages):
+    if not own or any(_DENIES & p.words or _NOT.search(p.text) or _AGAINST.search(p.text) for p in passages):
         return ""
     return f"the sentence says “{own}”, the cited passages deny nothing"
