@@ -61,7 +61,8 @@ _NOT = re.compile(r"n['’]t\b", re.IGNORECASE)
 _AGAINST = re.compile(
     r"\b(?:reject|refus|den(?:y|ied|ies)|fail|lack|declin|stop|prevent|prohibit|bann?ed|oppos|exclud|avoid|absen|miss|"
     r"los[est]|abandon|cancel|ceas|end(?:ed|s)\b|vacan|empty|zero|instead|rather|only|except|few|little|hardly|rare|seldom|"
-    r"free of|impossib|insignifican|independent|inadequ|insuffic|inab|fals|wrong|myth|unlike|un[a-z]{5}|dis[a-z]{5}|non-?[a-z]{4})",
+    r"free of|impossib|insignifican|independent|inadequ|insuffic|inab|fals|wrong|myth|unlike|un[a-z]{5}|dis[a-z]{5}|"
+    r"non-?[a-z]{4})",
     re.IGNORECASE,
 )
 

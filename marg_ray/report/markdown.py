@@ -21,6 +21,7 @@ from marg_ray.report.inline import to_markdown as inline_markdown
 from marg_ray.report.layout import Layout, Piece, Row, Run
 from marg_ray.report.model import Disagreement, Report, ReportChart, ReportSection, ReportSource
 from marg_ray.report.refusal import refusal_markdown
+from marg_ray.report.remarks import CAUTION
 from marg_ray.report.text import ends_wide, gap_between
 from marg_ray.text import one_line
 
@@ -270,7 +271,14 @@ def _checks(report: Report) -> Iterator[str]:
         f"- Written by {code_span(one_line(report.model))} in {wording.duration(report.usage.wall_seconds)}, "
         f"session {code_span(one_line(report.session_id))}",
     ]
-    yield "\n".join(lines)
+    yield "\n".join([*lines, *_cautions(report)])
+
+
+def _cautions(report: Report) -> Iterator[str]:
+    """The sentences that hold, and whose sources call for a second look."""
+    for sentence in (s for part in (report.summary, *(p.sentences for p in report.sections)) for s in part):
+        if sentence.caution:
+            yield f"- {CAUTION} “{escape(one_line(sentence.text))}” {escape(sentence.caution)}"
 
 
 def _notes(report: Report) -> Iterator[str]:

@@ -30,6 +30,7 @@ from marg_ray.records import (
     Zone,
 )
 from marg_ray.report.assemble import ReportInputs, build_report
+from marg_ray.report.cautions import BESIDE
 from marg_ray.report.html import to_html
 from marg_ray.report.inline import code_span, escape, line_start, parse, plain
 from marg_ray.report.inline import to_markdown as inline_markdown
@@ -132,6 +133,16 @@ def test_a_sentence_that_does_not_hold_is_marked_on_its_own() -> None:
     body = to_markdown(build_report(inputs()))
     assert "a kilowatt. *(not supported)* [1]" in body
     assert "No fish died at Rance. *(contradicted)* [3]" in body
+
+
+def test_a_sentence_whose_source_calls_for_caution_is_named_with_the_checks() -> None:
+    report = build_report(inputs())
+    first = report.sections[0]
+    marked = (first.sentences[0].model_copy(update={"caution": BESIDE}), *first.sentences[1:])
+    sections = (first.model_copy(update={"sentences": marked}), *report.sections[1:])
+    text = to_markdown(report.model_copy(update={"sections": sections}))
+    assert f"” {BESIDE}" in text
+    assert to_markdown(report).count(BESIDE) == 0
 
 
 def test_labels_run_into_their_paragraph() -> None:
