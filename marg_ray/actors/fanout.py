@@ -129,7 +129,11 @@ class Units:
             away = [self._search_web(task, query)] if ask_web else []
             away += [self._paid_search(task, search_query(query), s, name) for name, s in others.items()]
             asked = asyncio.gather(*away, return_exceptions=True)
-            near = await asyncio.gather(*(s.search(query, HITS) for s in shelves), return_exceptions=True)
+            try:
+                near = await asyncio.gather(*(s.search(query, HITS) for s in shelves), return_exceptions=True)
+            except BaseException:
+                asked.cancel()  # nobody waits for it any more, and it is paid for
+                raise
         far = await asked
         async with self.turnstile.place(task.session_id):
             local = [r for r in near if isinstance(r, Found)]

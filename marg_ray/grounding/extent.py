@@ -51,9 +51,9 @@ def _counts_nothing(words: Sequence[str], at: int) -> bool:
         case "both":
             return "and" in after
         case "each":
-            return after[:1] in (("other",), ["other"])
+            return "other" in after[:1]
         case "any":
-            return bool(_DENYING & set(words[:at])) or any(w.endswith(("nt", "n't")) for w in words[:at])
+            return any(w in _DENYING or w.endswith(("n't", "n’t")) for w in words[:at])
         case "just" | "full" | "total":
             return True
         case _:

@@ -209,7 +209,7 @@ def _first_words() -> _Words:
 
 
 def _possible(small: str) -> list[int]:
-    """The words that may stand in the text, found without a search for each of the thousand."""
+    """The words that may stand in the text, found without a search for each of the hundreds."""
     words = _first_words()
     if len(small) > _LONG:
         letters = set(small)

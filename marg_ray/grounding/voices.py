@@ -1,4 +1,4 @@
-"""Whose words a sentence gives: what it quotes, what its writer says of himself, what it denies and nobody did."""
+"""Whose words a sentence gives: what it quotes, what it says in the first person, what it denies and nobody did."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _SPEAKERS = frozenset("i me my mine myself im ive we our us".split())  # noqa: S
 
 
 def own_voice(text: str, passages: Sequence[Passage]) -> str:
-    """What is wrong with a writer who speaks of himself outside quotation marks, where nobody does in the passages."""
+    """What is wrong with the first person outside quotation marks, where nobody uses it in the passages, or ""."""
     found = _OF_ITSELF.search(_SAID.sub(" ", text))
     if found is None or any(_SPEAKERS & p.words for p in passages):
         return ""
-    return f"“{found.group()}”: the writer speaks of himself, the cited passages do not"
+    return f"“{found.group()}” is in the first person, the cited passages are not"
 
 
 _DENIES = frozenset(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +159,44 @@ def test_a_report_is_not_kept_for_other_servers(tmp_path: Path) -> None:
         for n in ("a", "b")
     )
     assert answer_settings(one) != answer_settings(other) != answer_settings(Settings(home=tmp_path))
+
+
+class Held:
+    """A source that does not answer until it is given up."""
+
+    def __init__(self) -> None:
+        self.asked, self.given_up = asyncio.Event(), asyncio.Event()
+
+    async def search(self, query: str, limit: int) -> Found:
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.given_up.set()
+            raise
+        return Found()
+
+
+class Shelf:
+    def __init__(self, source: Held) -> None:
+        self.source = source
+
+    async def searchers(self, task: SearchTask) -> tuple[Held]:
+        return (self.source,)
+
+
+@pytest.mark.parametrize("waits_for", ["near", "far"])
+async def test_a_search_that_is_given_up_gives_up_what_it_asked(tmp_path: Path, waits_for: str) -> None:
+    near, far = Held(), Held()
+    units = await units_with(World(tmp_path, engines=(), others={"stations": far}))
+    if waits_for == "near":
+        units = replace(units, shelves=Shelf(near))
+    search = asyncio.create_task(units.search(search_task()))
+    await far.asked.wait()
+    if waits_for == "near":
+        await near.asked.wait()
+    search.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await search
+    async with asyncio.timeout(10):
+        await far.given_up.wait()
